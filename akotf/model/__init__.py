@@ -1,0 +1,1 @@
+"""Frozen values that move between stages. No I/O, no clock, no randomness here."""

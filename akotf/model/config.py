@@ -1,0 +1,266 @@
+"""The desired state: what an environment folder says, after template and parameters are applied."""
+
+from __future__ import annotations
+
+import datetime as dt
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from akotf.model.base import Frozen
+from akotf.model.finding import Position
+from akotf.model.units import ByteCount, GpuName, MoneyText, RateText, Seconds
+
+NAME = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+Name = Annotated[str, Field(pattern=NAME)]
+Scalar = bool | int | float | str
+
+#: Names under `.akotf/` that a scope must not take.
+RESERVED_SCOPE_NAMES = frozenset({"objects", "runs", "evidence", "state", "trees", "cache", "locks"})
+
+
+class ScopeKind(StrEnum):
+    """Where a scope's machines are."""
+
+    LOCAL = "local"
+    HPC = "hpc"
+    CLOUD = "cloud"
+
+
+class Market(StrEnum):
+    """How a cloud sells a machine."""
+
+    ON_DEMAND = "on-demand"
+    SPOT = "spot"
+
+
+class NodeInventory(Frozen):
+    """What a declared scope has: `count` equal nodes. An HPC scope without a live survey declares these."""
+
+    count: int = Field(ge=1)
+    gpu: GpuName | None = None
+    gpus: int = Field(0, ge=0)  # per node
+    cpus: int = Field(ge=1)  # per node
+    memory: ByteCount  # per node
+    bandwidth: float | None = None  # node to node, bits a second
+
+
+class ScopeSpec(Frozen):
+    """One place where the environment may train."""
+
+    kind: ScopeKind
+    backend: str = ""  # defaults: local -> local, hpc -> slurm
+    partition: str = ""  # hpc
+    nodes: NodeInventory | None = None  # hpc: declared inventory
+    queue_wait: Seconds | None = None  # hpc: declared typical wait
+    price: RateText | None = None  # local and hpc; a local GPU without a price costs nothing
+    provider: Literal["", "aws", "gcp", "azure"] = ""  # cloud
+    regions: tuple[str, ...] = ()
+    market: tuple[Market, ...] = (Market.ON_DEMAND,)
+
+
+class Objective(Frozen):
+    """What the choice must meet and what it prefers among those that do."""
+
+    budget: MoneyText | None = None
+    deadline: Seconds | None = None
+    prefer: Literal["cost", "time"] = "cost"
+
+
+class Lifecycle(Frozen):
+    """When machines go: `teardown` defaults to always for clouds and leases; `ttl` is a hard end."""
+
+    teardown: Literal["on-success", "always", "never"] = "always"
+    ttl: Seconds | None = None
+
+
+class MonitorSpec(Frozen):
+    """How often telemetry and Terraform are looked at, and whether drift is healed without asking."""
+
+    telemetry: Seconds = 5.0
+    refresh: Seconds = 300.0
+    heal: Literal["auto", "alert"] = "auto"
+
+
+class Waiver(Frozen):
+    """A named exception from one policy rule, until a date."""
+
+    rule: str
+    owner: str
+    reason: str
+    ticket: str
+    expires: dt.date
+
+
+class EnvironmentSpec(Frozen):
+    """`akotf.yaml`."""
+
+    version: Literal[1]
+    name: Name
+    owner: str
+    labels: dict[str, str] = {}
+    template: str  # NAME@VERSION
+    parameters: dict[str, Any] = {}
+    objective: Objective = Objective()
+    scopes: dict[Name, ScopeSpec] = {}
+    lifecycle: Lifecycle = Lifecycle()
+    monitor: MonitorSpec = MonitorSpec()
+    waivers: tuple[Waiver, ...] = ()
+
+
+class ParameterSpec(Frozen):
+    """One typed parameter of a template."""
+
+    type: Literal["integer", "number", "string", "boolean", "duration", "bytes"]
+    default: Any = None
+    required: bool = False
+    unit: str = ""
+    min: float | None = None
+    max: float | None = None
+    choices: tuple[Any, ...] = ()
+    pattern: str = ""
+    help: str = ""
+    secret: bool = False
+
+
+class TemplateSpec(Frozen):
+    """`template.yaml`."""
+
+    version: Literal[1]
+    name: Name
+    release: str
+    description: str = ""
+    parameters: dict[str, ParameterSpec] = {}
+    roots: dict[str, str]  # provider (local, aws, ...) -> folder of its static Terraform root
+    modules: tuple[str, ...] = ()  # names under modules/, vendored by publish
+
+
+class TemplateRef(Frozen):
+    """A template as pinned: name, version and the digest of its whole folder."""
+
+    name: str
+    version: str
+    content: str  # sha256: digest of the folder's files
+
+
+class ImageSpec(Frozen):
+    """The container image, by digest; `process: true` allows a plain process where no container engine is used."""
+
+    reference: str  # registry/repo@sha256:...
+    process: bool = False
+
+
+class Limits(Frozen):
+    """Resource limits of one run, each per node unless said otherwise."""
+
+    nodes: int = Field(1, ge=1)  # of the whole run
+    gpu: GpuName | None = None  # a required GPU model, else any
+    gpus: int = Field(0, ge=0)
+    gpus_optional: bool = False  # true: take a GPU when there is one, else the CPU
+    cpus: int = Field(1, ge=1)
+    memory: ByteCount
+    shared_memory: ByteCount | None = None
+    open_files: int = Field(4096, ge=64)  # RLIMIT_NOFILE soft
+    processes: int | None = None  # RLIMIT_NPROC soft
+    wall_time: Seconds  # of the whole run
+
+
+class StorageMount(Frozen):
+    """A folder that the run sees."""
+
+    source: str  # relative to the environment folder, or a URL
+    target: str
+    read_only: bool = True
+
+
+class CheckpointSpec(Frozen):
+    """How a run saves itself. A checkpoint is a folder `step-NNNNNNNN` with a `manifest.json`, written last."""
+
+    interval_steps: int = Field(ge=1)
+    keep: int = Field(3, ge=1)
+    durable: bool = True
+
+
+class ModelSpec(Frozen):
+    """The transformer that is trained, for the published formulas; or a builder to trace."""
+
+    layers: int = Field(ge=1)
+    hidden: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    vocabulary: int = Field(ge=1)
+    sequence: int = Field(ge=1)
+    feed_forward: int | None = None  # default 4 x hidden
+    tied_embeddings: bool = True
+
+
+class WorkloadSpec(Frozen):
+    """How much work a run is."""
+
+    model: ModelSpec
+    global_batch: int = Field(ge=1)  # sequences a step, over all processes
+    steps: int = Field(ge=1)
+    precision: Literal["fp32", "tf32", "bf16", "fp16", "fp8"] = "bf16"
+    optimizer: Literal["adam", "sgd"] = "adam"
+    builder: str = (
+        ""  # FILE:FUNCTION in the environment folder -> torch model and sample input, for `akotf profile`
+    )
+    dataset_bytes: int = 0
+
+
+class RunSpec(Frozen):
+    """`run.yaml` rendered: what runs, and so what the baseline is.
+
+    `command` and the values of `environment` are opaque text: they reach the process byte for byte.
+    """
+
+    image: ImageSpec
+    command: tuple[str, ...] = Field(min_length=1)
+    processes: int = Field(1, ge=1)  # training processes a node (torchrun when > 1 or nodes > 1)
+    hyperparameters: dict[str, Scalar] = {}
+    environment: dict[str, str] = {}
+    limits: Limits
+    libraries: dict[str, str] = {}  # distribution name -> version
+    gpu_settings: dict[str, str] = {}
+    storage: tuple[StorageMount, ...] = ()
+    checkpoint: CheckpointSpec
+    workload: WorkloadSpec
+    outputs: tuple[str, ...] = ()  # files that a finished run must have, relative to its output folder
+
+
+class Baseline(Frozen):
+    """The approved values that a run is held to. The same environment gives the same digest on every scope."""
+
+    hyperparameters: dict[str, Scalar]
+    environment: dict[str, str]
+    limits: Limits
+    image: ImageSpec
+    libraries: dict[str, str] = {}
+    gpu_settings: dict[str, str] = {}
+
+
+class DesiredState(Frozen):
+    """Everything a pass needs to know about what is wanted."""
+
+    environment: EnvironmentSpec
+    template: TemplateRef
+    parameters: dict[str, Any]  # final values, defaults included
+    run: RunSpec
+    akoflow: dict[str, Any] = {}  # the four AkôFlow documents as read, by file name
+    folder: Path = Field(exclude=True)  # absolute; never part of a digest
+    template_folder: Path = Field(exclude=True)
+    positions: dict[str, Position] = Field(default={}, exclude=True)  # dotted path -> where it was written
+    origins: dict[str, str] = {}  # dotted path -> template | parameter | environment | akoflow | default
+
+    def baseline(self) -> Baseline:
+        """What the run is held to."""
+        run = self.run
+        return Baseline(
+            hyperparameters=run.hyperparameters, environment=run.environment, limits=run.limits,
+            image=run.image, libraries=run.libraries, gpu_settings=run.gpu_settings,
+        )  # fmt: skip
+
+    def revision(self) -> str:
+        """Digest of everything that decides what runs and where: a new revision needs a new approval."""
+        return self.digest()

@@ -1,0 +1,51 @@
+"""What the workload asks of a machine, and what a device gives."""
+
+from __future__ import annotations
+
+from akotf.model.base import Frozen
+from akotf.model.units import Estimate
+
+
+class WorkloadProfile(Frozen):
+    """One optimisation step over the whole global batch. All figures are of the whole job, not of one device."""
+
+    flops: float  # forward + backward
+    bytes_moved: float  # device memory traffic of weights, gradients, optimiser state and activations
+    parameters: int
+    tokens: int  # a step
+    steps: int
+    precision: str
+    state_bytes: int  # weights, gradients and optimiser state
+    activation_bytes: int  # of one sequence
+    global_batch: int
+    checkpoint_bytes: int
+    dataset_bytes: int = 0
+    source: str  # `declared: formula ...` or `traced: torch meta tensors`
+
+
+class DeviceProfile(Frozen):
+    """What one device achieves."""
+
+    name: str  # canonical GPU name, or `cpu`
+    flops: dict[str, Estimate]  # precision -> achieved FLOP/s in large matrix products
+    bandwidth: Estimate  # bytes/s of device memory
+    memory: int  # bytes
+    measured_at: str = ""  # ISO 8601 when measured here
+    fingerprint: str = ""  # of the machine, when measured here
+
+
+class Calibration(Frozen):
+    """Observed over predicted step time, per (device, backend, template): multiplies the next prediction.
+
+    `ratio` is the geometric mean of observed/predicted over `samples` runs; `spread` its geometric standard deviation.
+    """
+
+    ratio: float
+    spread: float
+    samples: int
+
+
+class CalibrationTable(Frozen):
+    """All calibrations by key `device/backend/template`; the digest stands in the provenance."""
+
+    entries: dict[str, Calibration] = {}

@@ -239,6 +239,24 @@ class Baseline(Frozen):
     libraries: dict[str, str] = {}
     gpu_settings: dict[str, str] = {}
 
+    def on_node(self, *, gpus: int) -> dict[str, dict[str, Any]]:
+        """The part that a node can be compared with, by group, as `baseline.json` and the provider hold it.
+
+        With GPUs there is no memory limit of the process: CUDA reserves address space far beyond what it uses.
+        """
+        limits: dict[str, Any] = {"open_files": self.limits.open_files, "cpus": self.limits.cpus}
+        if self.limits.processes is not None:
+            limits["processes"] = self.limits.processes
+        if gpus == 0:
+            limits["memory"] = self.limits.memory
+        return {
+            "hyperparameters": dict(self.hyperparameters),
+            "environment": dict(self.environment),
+            "limits": limits,
+            "libraries": dict(self.libraries),
+            "gpu_settings": dict(self.gpu_settings),
+        }
+
 
 class DesiredState(Frozen):
     """Everything a pass needs to know about what is wanted."""

@@ -58,6 +58,7 @@ class PlanInputs(Frozen):
     objective: Objective
     snapshot: Snapshot
     calibration: CalibrationTable = CalibrationTable()
+    only_scope: str = ""  # a person restricted the choice to this scope
 
 
 class Infeasibility(Frozen):

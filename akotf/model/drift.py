@@ -79,7 +79,8 @@ class HealMemory(Frozen):
     """What the controller remembers of one drift key, so that decisions stay pure functions."""
 
     first_seen: float = 0.0
-    sightings: int = 0
+    last_seen: float = 0.0
+    sightings: int = 0  # consecutive; 0 while the drift is cleared
     attempts: int = 0
     last_attempt: float = 0.0
     not_before: float = 0.0

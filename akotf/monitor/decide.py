@@ -23,10 +23,14 @@ class HealPolicy:
     attempts: int = 5  # heals of one field before it is only told
     backoff: float = 2.0  # wait after the first attempt, doubled after each
     backoff_limit: float = 300.0
-    flips: int = 4  # changes of the observed value that make it a fight
+    flips: int = 6  # changes of the observed value that make it a fight
+    settle: float = 600.0  # how long a cleared drift is remembered, so that a fight is seen
 
 
 Memory = Mapping[str, HealMemory]
+
+#: Stands in `HealMemory.flips` for "the approved value was back".
+CLEARED = "(approved)"
 
 #: Groups whose approved value can be put back while the training runs.
 IN_PLACE = ("hyperparameters.file.", "limits.")
@@ -50,9 +54,13 @@ def decide(
 ) -> tuple[tuple[Decision, ...], dict[str, HealMemory]]:
     """Decisions for the drifts that are there now, and the memory for the next look.
 
-    A key that is missing from `drifts` has cleared: its memory is dropped, and so its back-off is reset.
+    A key that is missing from `drifts` has cleared: attempts and back-off start anew, but the values it had are
+    remembered for `policy.settle` seconds, so that two sides which undo each other are found.
     """
     remembered = {d.key: _see(d, memory.get(d.key, HealMemory()), now) for d in drifts}
+    cleared = {
+        k: _clear(m) for k, m in memory.items() if k not in remembered and now - m.last_seen < policy.settle
+    }
     grouped: dict[Action, list[Drift]] = {}
     told: list[Decision] = []
     for drift in drifts:
@@ -74,14 +82,24 @@ def decide(
         acts.append(Decision(action=action, drifts=tuple(group), reason=_reason(action), addresses=addresses))
         for drift in group:
             remembered[drift.key] = _attempted(remembered[drift.key], now, policy)
-    return (*acts, *told), remembered
+    return (*acts, *told), {**cleared, **remembered}
+
+
+def _clear(before: HealMemory) -> HealMemory:
+    flips = before.flips if before.flips and before.flips[-1] == CLEARED else (*before.flips, CLEARED)[-16:]
+    return HealMemory(first_seen=0.0, last_seen=before.last_seen, flips=flips)
 
 
 def _see(drift: Drift, before: HealMemory, now: float) -> HealMemory:
     value = json.dumps(drift.observed, sort_keys=True, default=str)
     flips = before.flips if before.flips and before.flips[-1] == value else (*before.flips, value)[-16:]
     return before.model_copy(
-        update={"first_seen": before.first_seen or now, "sightings": before.sightings + 1, "flips": flips}
+        update={
+            "first_seen": before.first_seen or now,
+            "last_seen": now,
+            "sightings": before.sightings + 1,
+            "flips": flips,
+        }
     )
 
 

@@ -193,6 +193,8 @@ class ModelSpec(Frozen):
     sequence: int = Field(ge=1)
     feed_forward: int | None = None  # default 4 x hidden
     tied_embeddings: bool = True
+    architecture: Literal["gpt2", "llama"] = "gpt2"  # llama: gated feed-forward, RMSNorm, rotary, no biases
+    kv_heads: int | None = Field(None, ge=1)  # grouped keys and values; default heads
 
 
 class WorkloadSpec(Frozen):
@@ -200,6 +202,7 @@ class WorkloadSpec(Frozen):
 
     model: ModelSpec
     global_batch: int = Field(ge=1)  # sequences a step, over all processes
+    micro_batch: int | None = Field(None, ge=1)  # sequences a process holds at once; default its whole share
     steps: int = Field(ge=1)
     precision: Literal["fp32", "tf32", "bf16", "fp16", "fp8"] = "bf16"
     optimizer: Literal["adam", "sgd"] = "adam"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Literal
 
 from pydantic import Field
 
@@ -58,13 +59,14 @@ class PlanInputs(Frozen):
     objective: Objective
     snapshot: Snapshot
     calibration: CalibrationTable = CalibrationTable()
+    processes: int = 1  # training processes a node on CPUs; on GPUs one a GPU
     only_scope: str = ""  # a person restricted the choice to this scope
 
 
 class Infeasibility(Frozen):
     """One limit that a candidate breaks, and by how much."""
 
-    limit: str  # memory | gpus | cpus | nodes | gpu-model | price | budget | deadline | wall-time
+    limit: str  # memory | gpus | cpus | nodes | gpu-model | batch | interruptions | price | budget | deadline | wall-time
     needed: float
     available: float
     unit: str
@@ -79,6 +81,7 @@ class Candidate(Frozen):
     offer: Offer
     nodes: int
     processes: int  # training processes a node
+    parallelism: Literal["data", "sharded"] = "data"  # sharded: ZeRO-3/FSDP, where the state fits no other way
     feasible: bool  # of the machine itself; budget and deadline are judged by choose
     reasons: tuple[Infeasibility, ...] = ()
     step_time: Estimate | None = None  # s
@@ -121,6 +124,7 @@ class Selection(Frozen):
     order: tuple[str, ...]  # feasible candidates, best first: also the order of fail-over
     winner: str | None
     losers: tuple[Loser, ...]
+    notes: tuple[str, ...] = ()  # what to know of the winner: an interval over the budget, an old price
     binding: str = ""  # the limit that decides when nothing is feasible
     relaxation: Relaxation | None = None
 

@@ -20,6 +20,9 @@ class WorkloadProfile(Frozen):
     global_batch: int
     checkpoint_bytes: int
     dataset_bytes: int = 0
+    width: int = 0  # inner size of the matrix products (the hidden size); 0 = large
+    kernels: int = 0  # device operations a step
+    micro_batch: int | None = None  # sequences a process holds at once; None = its whole share
     source: str  # `declared: formula ...` or `traced: torch meta tensors`
 
 
@@ -32,6 +35,9 @@ class DeviceProfile(Frozen):
     memory: int  # bytes
     measured_at: str = ""  # ISO 8601 when measured here
     fingerprint: str = ""  # of the machine, when measured here
+    small_flops: Estimate | None = None  # achieved FLOP/s in matrix products 128 wide; None = as in large ones
+    overhead: Estimate | None = None  # s to start one operation; None = nothing worth counting
+    threads: int = 0  # of a CPU: threads the figures were taken with
 
 
 class Calibration(Frozen):

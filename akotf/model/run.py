@@ -137,6 +137,10 @@ class Run(Frozen):
     baseline: str  # digest
     candidate: str
     inputs: str  # digest of PlanInputs
+    chosen: str = ""  # digest of Chosen: plan and selection
+    tree: str = ""  # digest of the approved tree, for heals
+    approval: str = ""  # digest of the Approval
+    gpus: int = 0  # leased GPUs a node; 0 = the CPU trains
     state: RunState
     attempts: tuple[Attempt, ...] = ()
     created_at: str

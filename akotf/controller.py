@@ -1,0 +1,148 @@
+"""The level-based loop over one live run: observe, decide, act through the pipeline, look again after.
+
+A look never trusts the one before: it reads the backend, the agent and, every `monitor.refresh`, Terraform, and only
+the memory of drift keys is carried on. Telemetry that can't be read is told once and is neither drift nor failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from akotf.errors import (
+    AkotfError,
+    ApprovalError,
+    Locked,
+    PolicyDenied,
+    TelemetryUnavailable,
+    TransientBackendError,
+)
+from akotf.model.drift import Action, Decision, Drift, HealMemory, Observation
+from akotf.model.run import AttemptStatus, RunState
+from akotf.monitor import detect
+from akotf.monitor.decide import HealPolicy, decide
+from akotf.pipeline import healing
+from akotf.pipeline.healing import Live
+from akotf.pipeline.session import Session
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look saw and what follows from it."""
+
+    live: Live
+    status: AttemptStatus
+    observation: Observation | None
+    drifts: tuple[Drift, ...]
+    decisions: tuple[Decision, ...]
+
+
+@dataclass
+class Controller:
+    """Watches one run. `memory` outlives a look; everything else is read anew."""
+
+    session: Session
+    policy: HealPolicy
+    telemetry_interval: float  # s
+    refresh_interval: float  # s between looks at Terraform
+    memory: Mapping[str, HealMemory] = field(default_factory=dict)
+    seen: dict[str, Drift] = field(default_factory=dict)
+    next_refresh: float = 0.0
+    deaf: str = ""  # why the agent could not be read at the last look
+
+    def look(self, live: Live, *, refresh: bool | None = None) -> Look:
+        """Observe and decide; changes nothing but the journal."""
+        s = self.session
+        try:
+            status = healing.status(s, live)
+        except TransientBackendError as error:
+            s.emit("note", f"the backend can't be asked: {error.message}")
+            status = AttemptStatus(state=RunState.UNKNOWN, reason=error.message)
+        observation = self._read(live) if not status.state.final else None
+        drifts: list[Drift] = []
+        if observation is not None:
+            drifts += detect.configuration(live.declared, observation, address=live.baseline_address)
+            drifts += detect.performance(observation, live.predicted_step_time)
+        now = s.clock.now()
+        if not status.state.final and (now >= self.next_refresh if refresh is None else refresh):
+            drifts += healing.terraform_drift(s, live)
+            self.next_refresh = now + self.refresh_interval
+        decisions, self.memory = decide(drifts, self.memory, now=now, policy=self.policy)
+        self._tell(live, drifts, complete=observation is not None)
+        return Look(live, status, observation, tuple(drifts), decisions)
+
+    def act(self, look: Look) -> Live:
+        """Carry out the decisions; a heal that somebody's lease, policy or approval stops is told and left for later."""
+        live = look.live
+        for decision in look.decisions:
+            try:
+                if decision.action is Action.HEAL_IN_PLACE:
+                    healing.heal_in_place(self.session, live, decision)
+                elif decision.action is Action.RESTART:
+                    live = healing.restart(self.session, live, decision)
+                elif decision.action is Action.ALERT:
+                    self._alert(decision)
+            except (Locked, PolicyDenied, ApprovalError) as error:
+                self.session.emit("heal-deferred", (decision, error.message))
+            except AkotfError as error:
+                healing.heal_failed(self.session, live, decision, error)
+        return live
+
+    def follow(self, live: Live) -> Live:
+        """Look and act until the run has ended; then record it."""
+        while True:
+            look = self.look(live)
+            self.session.emit("look", look)
+            if look.status.state.final:
+                ended = healing.attempt_ended(self.session, live, look.status)
+                if ended.run.state.final:
+                    return ended
+                live = ended
+                continue
+            live = self.act(look)
+            self.session.clock.sleep(self.telemetry_interval)
+
+    def _read(self, live: Live) -> Observation | None:
+        try:
+            observation = self.session.telemetry.read(live.node_directory)
+        except TelemetryUnavailable as error:
+            if self.deaf != error.message:
+                self.session.emit("note", f"telemetry is not available: {error.message}")
+            self.deaf = error.message
+            healing.revive_agent(self.session, live, self.telemetry_interval)
+            return None
+        self.deaf = ""
+        return observation
+
+    def _tell(self, live: Live, drifts: Sequence[Drift], *, complete: bool) -> None:
+        now = {d.key: d for d in drifts}
+        for key, drift in now.items():
+            if key not in self.seen:
+                healing.record_drift(self.session, live, drift)
+        if complete:
+            for key in [k for k in self.seen if k not in now and self.seen[k].source != "terraform"]:
+                healing.record_cleared(self.session, live, self.seen[key])
+                del self.seen[key]
+        self.seen.update(now)
+
+    def _alert(self, decision: Decision) -> None:
+        for drift in decision.drifts:
+            told = f"{drift.key}:{decision.reason}"
+            if told not in self._told:
+                self._told.add(told)
+                self.session.emit("alert", decision)
+
+    _told: set[str] = field(default_factory=set)
+
+
+def controller_for(session: Session, live: Live, *, heal: bool | None = None) -> Controller:
+    """A controller with the intervals and the heal mode that the run's environment declares."""
+    spec = live.state.environment.monitor
+    wants = spec.heal == "auto" if heal is None else heal
+    return Controller(
+        session=session,
+        policy=HealPolicy(heal=wants),
+        telemetry_interval=spec.telemetry,
+        refresh_interval=spec.refresh,
+        next_refresh=session.clock.now() + spec.refresh,
+    )

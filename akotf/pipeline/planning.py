@@ -1,0 +1,157 @@
+"""Load to choose: nothing here changes anything but the journal and the object store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from akotf.choose.selection import choose
+from akotf.clouds.prices import load_prices
+from akotf.errors import AkotfError, ConfigError, NoFeasibleCandidate
+from akotf.load.environment import load as load_environment
+from akotf.model.config import DesiredState
+from akotf.model.finding import Finding, has_errors
+from akotf.model.plan import Chosen, PlanInputs, Snapshot
+from akotf.model.policy import Judgement, Stage
+from akotf.model.profile import DeviceProfile, WorkloadProfile
+from akotf.pipeline.judging import judge_stage, require
+from akotf.pipeline.session import Session
+from akotf.plan import PLANNER_VERSION
+from akotf.plan.candidates import plan
+from akotf.policy.documents import config_document, selection_document
+from akotf.profiling.device import measure
+from akotf.profiling.formulas import declared
+from akotf.profiling.tracing import cached_trace
+from akotf.record import calibration
+from akotf.survey.survey import survey
+from akotf.validate.check import check
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """What the workload asks and what this machine gives."""
+
+    workload: WorkloadProfile
+    devices: tuple[DeviceProfile, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A planning with its choice, judged."""
+
+    state: DesiredState
+    inputs: PlanInputs
+    chosen: Chosen
+    judgement: Judgement
+
+
+def load(s: Session, overrides: Mapping[str, Any] | None = None) -> DesiredState:
+    """The desired state of the session's environment; ConfigError with all faults."""
+    return load_environment(s.layout.environment, catalogues=s.catalogues, overrides=overrides)
+
+
+def validate(s: Session, state: DesiredState) -> tuple[tuple[Finding, ...], Judgement]:
+    """Cross-checks and the config rules; raises nothing, the caller decides."""
+    findings = tuple(check(state))
+    document, objects = config_document(state)
+    return findings, judge_stage(s, Stage.CONFIG, state, document, objects)
+
+
+def loaded(s: Session, overrides: Mapping[str, Any] | None = None) -> DesiredState:
+    """A desired state that is valid and allowed; ConfigError or PolicyDenied otherwise."""
+    state = load(s, overrides)
+    findings, judgement = validate(s, state)
+    s.emit("validated", (state, findings, judgement))
+    if has_errors(findings):
+        raise ConfigError(f"{state.environment.name} has faults", findings, where=str(s.layout.environment))
+    require(judgement)
+    return state
+
+
+def profile(s: Session, state: DesiredState) -> Profiled:
+    """The workload (traced where the script has a builder, else by formulas) and the devices of this machine."""
+    workload = declared(state.run.workload)
+    if state.run.workload.builder:
+        traced, note = cached_trace(
+            s.cache / "traces", state.folder, state.run.workload, state.run.hyperparameters
+        )
+        workload = traced or workload
+        if note:
+            s.emit("note", note)
+    devices = measure(
+        cache=s.cache / "devices",
+        lock=s.cache / "experiment.lock",
+        now=s.clock.iso(),
+        threads=state.run.limits.cpus,
+        on_wait=lambda text: s.emit("note", text),
+    )
+    return Profiled(workload, devices)
+
+
+def take_snapshot(s: Session, state: DesiredState, devices: Sequence[DeviceProfile]) -> Snapshot:
+    """What all scopes offer now."""
+    return survey(state, devices, s.machine(), load_prices(), now=s.clock.iso())
+
+
+def plan_inputs(
+    s: Session, state: DesiredState, profiled: Profiled, snapshot: Snapshot, scope: str
+) -> PlanInputs:
+    """Everything the planner reads, with the calibration that the journal's past runs give."""
+    if scope and scope not in state.environment.scopes:
+        known = ", ".join(state.environment.scopes)
+        raise AkotfError(f"there is no scope {scope!r}", where="--scope", remedy=f"one of {known}")
+    pairs = calibration.pairs_from(s.journal.entries(kind="prediction.recorded"))
+    return PlanInputs(
+        planner=PLANNER_VERSION,
+        environment=state.environment.name,
+        baseline=state.baseline(),
+        workload=profiled.workload,
+        limits=state.run.limits,
+        checkpoint=state.run.checkpoint,
+        template=f"{state.template.name}@{state.template.version}",
+        objective=state.environment.objective,
+        snapshot=snapshot,
+        calibration=calibration.table(pairs),
+        only_scope=scope,
+    )
+
+
+def decide(s: Session, state: DesiredState, inputs: PlanInputs) -> Planned:
+    """Plan and choose from frozen inputs, record both, judge the selection. NoFeasibleCandidate or PolicyDenied."""
+    result = plan(inputs)
+    chosen = Chosen(plan=result, selection=choose(inputs, result))
+    s.objects.put(inputs.to_json())
+    s.journal.append(
+        "plan.made",
+        {
+            "inputs": inputs.digest(),
+            "chosen": s.objects.put(chosen.to_json()),
+            "winner": chosen.selection.winner,
+            "planner": inputs.planner,
+            "calibration": inputs.calibration.digest(),
+            "revision": s.objects.put(state.to_json()),
+        },
+        environment=state.environment.name,
+    )
+    s.emit("planned", (inputs, chosen))
+    if chosen.selection.winner is None:
+        relaxation = chosen.selection.relaxation
+        raise NoFeasibleCandidate(
+            f"no candidate is feasible: {chosen.selection.binding}",
+            chosen.selection,
+            where=str(s.layout.environment),
+            remedy=relaxation.message if relaxation else "",
+        )
+    document, objects = selection_document(state, chosen)
+    judgement = judge_stage(s, Stage.SELECTION, state, document, objects)
+    s.emit("judged", judgement)
+    require(judgement)
+    return Planned(state, inputs, chosen, judgement)
+
+
+def make_plan(s: Session, state: DesiredState, scope: str = "") -> Planned:
+    """Profile, survey, plan and choose."""
+    profiled = profile(s, state)
+    snapshot = take_snapshot(s, state, profiled.devices)
+    return decide(s, state, plan_inputs(s, state, profiled, snapshot, scope))

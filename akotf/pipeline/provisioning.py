@@ -1,0 +1,182 @@
+"""Render to submission: what Terraform would do, and, once approved, doing exactly that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from akotf.apply import deploy, destroy
+from akotf.errors import AkotfError, ApprovalError
+from akotf.model.config import DesiredState, ScopeKind
+from akotf.model.plan import Candidate
+from akotf.model.policy import Judgement, Stage
+from akotf.model.run import Run, RunState
+from akotf.model.tfplan import Approval, Deployment, TfPlan
+from akotf.model.tree import FileTree
+from akotf.pipeline.judging import judge_stage, judge_tfplan, require
+from akotf.pipeline.planning import Planned, loaded, make_plan
+from akotf.pipeline.session import Session
+from akotf.policy.documents import tfplan_document
+from akotf.render.tree import render
+from akotf.run import attempts
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What Terraform would do for the winner; nothing is changed yet."""
+
+    planned: Planned
+    candidate: Candidate
+    deployment: Deployment
+    tree: FileTree
+    tfplan: TfPlan
+    approval: Approval
+    judgement: Judgement
+
+
+#: Asked before anything changes; returns the approver's name, or "" to refuse.
+Approver = Callable[[Proposal], str]
+
+
+def propose(s: Session, planned: Planned) -> Proposal:
+    """Render the winner, let Terraform plan it, judge that plan."""
+    state, candidate = planned.state, planned.chosen.winner()
+    deployment = deployment_of(state, candidate)
+    tree = render(
+        state,
+        candidate,
+        deployment,
+        node_directory=s.layout.node(deployment),
+        state_path=s.layout.state(deployment),
+        interpreter=s.interpreter,
+        selection_digest=planned.chosen.selection.digest(),
+        baseline_digest=state.baseline().digest(),
+    )
+    root = s.layout.root(deployment)
+    tfplan = deploy.prepare(s.terraform(), root, tree, on_event=lambda event: s.emit("terraform", event))
+    try:
+        document, objects = tfplan_document(tfplan, {"environment": state.environment.name, "destroy": False})
+        judgement = judge_stage(s, Stage.TFPLAN, state, document, objects)
+        approval = deploy.approval_for(tfplan, tree.digest(), planned.chosen.selection.digest())
+    finally:
+        s.terraform().discard(tfplan)
+    proposal = Proposal(planned, candidate, deployment, tree, tfplan, approval, judgement)
+    s.emit("proposed", proposal)
+    require(judgement)
+    return proposal
+
+
+def provision(s: Session, proposal: Proposal, approve: Approver) -> tuple[dict[str, Any], Approval]:
+    """Apply exactly what was approved; returns Terraform's outputs and the approval as given."""
+    approver = approve(proposal)
+    if not approver:
+        raise ApprovalError(
+            "nothing was applied: the plan was not approved", remedy="akotf apply -y approves it"
+        )
+    approval = proposal.approval.model_copy(update={"approver": approver})
+    environment = proposal.planned.state.environment.name
+    s.objects.put(approval.to_json())
+    s.journal.append(
+        "approval.given",
+        {"approval": approval.digest(), "binding": approval.binding(), "approver": approver},
+        environment=environment,
+        subject=proposal.deployment.id,
+    )
+    root = s.layout.root(proposal.deployment)
+    deploy.apply(
+        s.terraform(),
+        root,
+        deploy.with_approval(proposal.tree, approval),
+        approval,
+        journal=s.journal,
+        environment=environment,
+        deployment=proposal.deployment,
+        on_event=lambda event: s.emit("terraform", event),
+    )
+    return s.terraform().outputs(root), approval
+
+
+def start_run(s: Session, proposal: Proposal, outputs: Mapping[str, Any], approval: Approval) -> Run:
+    """Submit the first attempt of a new run on what was provisioned."""
+    state, candidate, deployment = proposal.planned.state, proposal.candidate, proposal.deployment
+    now = s.clock.iso()
+    run = attempts.new_run(
+        state=state,
+        candidate=candidate,
+        deployment=deployment,
+        layout=s.layout,
+        created_at=now,
+        suffix=s.suffix(),
+        inputs=proposal.planned.inputs.digest(),
+        baseline=s.objects.put(state.baseline().to_json()),
+        chosen=s.objects.put(proposal.planned.chosen.to_json()),
+        tree=s.objects.put(deploy.with_approval(proposal.tree, approval).to_json()),
+        approval=s.objects.put(approval.to_json()),
+    )
+    backend = s.backend(candidate.offer.backend)
+    run = attempts.start(
+        run, state=state, candidate=candidate, deployment=deployment, layout=s.layout, outputs=outputs,
+        backend=backend, journal=s.journal, clock=s.clock,
+    )  # fmt: skip
+    if candidate.offer.kind is ScopeKind.LOCAL:
+        s.telemetry.start_agent(s.layout.node(deployment), interval=state.environment.monitor.telemetry)
+    s.emit("started", run)
+    return run
+
+
+def up(
+    s: Session,
+    *,
+    approve: Approver,
+    scope: str = "",
+    overrides: Mapping[str, Any] | None = None,
+    new_run: bool = False,
+    lock_timeout: float = 0.0,
+) -> Run | None:
+    """Validate to submission under the environment's lease. None when there is nothing to do."""
+    name = s.layout.environment.name
+    with s.leases.acquire(name, "apply", timeout=lock_timeout):
+        state = loaded(s, overrides)
+        latest = attempts.latest(s.layout)
+        if latest and not latest.state.final:
+            if latest.revision != state.revision():
+                raise AkotfError(
+                    f"run {latest.id} is {latest.state} on an older revision; its selection is fixed while it lives",
+                    where=str(s.layout.environment),
+                    remedy=f"wait for it, or end it with: akotf cancel {s.layout.environment}",
+                )
+            s.emit("already-live", latest)
+            return latest
+        if (
+            latest
+            and latest.state is RunState.SUCCEEDED
+            and latest.revision == state.revision()
+            and not new_run
+        ):
+            s.emit("nothing-to-do", latest)
+            return None
+        proposal = propose(s, make_plan(s, state, scope))
+        outputs, approval = provision(s, proposal, approve)
+        return start_run(s, proposal, outputs, approval)
+
+
+def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_timeout: float = 0.0) -> None:
+    """Destroy a deployment under the lease; idempotent."""
+    with s.leases.acquire(s.layout.environment.name, "destroy", timeout=lock_timeout):
+        destroy.destroy(
+            s.terraform(),
+            s.layout.root(deployment),
+            judge=lambda tfplan: judge_tfplan(s, state, tfplan, destroying=True),
+            journal=s.journal,
+            environment=state.environment.name,
+            deployment=deployment,
+            on_event=lambda event: s.emit("terraform", event),
+        )
+
+
+def deployment_of(state: DesiredState, candidate: Candidate) -> Deployment:
+    """The deployment of a candidate; the placement is made safe for paths and tags."""
+    placement = re.sub(r"[^a-z0-9-]+", "-", candidate.offer.placement.lower()).strip("-") or "default"
+    return Deployment(environment=state.environment.name, scope=candidate.scope, placement=placement)

@@ -1,0 +1,164 @@
+"""The composition root: the only reader of environment variables, entry points and the clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from akotf.backends.registry import load as load_backend
+from akotf.errors import AkotfError
+from akotf.facts import machine as machine_facts
+from akotf.model.journal import Actor
+from akotf.model.layout import Layout
+from akotf.model.policy import Rule
+from akotf.pipeline.session import Session
+from akotf.policy.rules import load_rules
+from akotf.ports import Backend, Terraform
+from akotf.store.journal import SqliteJournal
+from akotf.store.leases import FileLeases
+from akotf.store.objects import FolderObjects
+from akotf.telemetry.agent_client import AgentSource
+from akotf.terraform.runner import TerraformRunner, find_binary
+
+#: iac/, modules/ and policies/ as the wheel carries them.
+PACKAGED = Path(__file__).parent / "_data"
+
+
+class SystemClock:
+    """The real clock."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def iso(self) -> str:
+        """ISO 8601 in UTC, to the millisecond."""
+        return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def project_folders(kind: str, start: Path) -> tuple[Path, ...]:
+    """`iac`, `modules` or `policies`: the project's own (nearest parent that has one), then the packaged."""
+    found = []
+    for folder in (start, *start.parents):
+        if (folder / kind).is_dir():
+            found.append(folder / kind)
+            break
+    if (PACKAGED / kind).is_dir():
+        found.append(PACKAGED / kind)
+    return tuple(found)
+
+
+def catalogues(start: Path) -> tuple[Path, ...]:
+    """Template catalogues, the project's own first."""
+    return project_folders("iac", start)
+
+
+def rules(start: Path) -> tuple[Rule, ...]:
+    """The policy rules; the project's own win over packaged ones of the same id."""
+    return load_rules(project_folders("policies", start))
+
+
+def cache_folder() -> Path:
+    """Measurements of this machine and user."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "akotf"
+    home = os.environ.get("HOME")
+    if home and os.access(home, os.W_OK):
+        return Path(home) / ".cache" / "akotf"
+    return Path(f"/var/tmp/akotf-{os.getuid()}/cache")  # noqa: S108 - per user, made 0700 by its writers
+
+
+def terraform_for(start: Path) -> TerraformRunner:
+    """Terraform or OpenTofu: from PATH, else from the project's `.tools`."""
+    tools = next((f / ".tools" for f in (start, *start.parents) if (f / ".tools").is_dir()), None)
+    return TerraformRunner(find_binary(tools), environment=os.environ)
+
+
+def actor(folder: Path, source: str) -> Actor:
+    """Who does this, from where, on which commit."""
+    commit = subprocess.run(
+        ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return Actor(
+        user=os.environ.get("AKOTF_USER") or user(),
+        host=socket.gethostname(),
+        source="ci" if os.environ.get("CI") else source,
+        commit=commit.stdout.strip() if commit.returncode == 0 else "",
+    )
+
+
+def user() -> str:
+    """The login name, or the number where the system knows no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def environment_folder(path: str) -> Path:
+    """The absolute folder of an environment."""
+    folder = Path(path).resolve()
+    if not folder.is_dir():
+        raise AkotfError(
+            "there is no such environment folder",
+            where=str(path),
+            remedy=f"akotf init {path} writes a new one",
+        )
+    return folder
+
+
+def open_session(path: str, emit: Callable[[str, Any], None], *, source: str = "cli") -> Session:
+    """Bind the real adapters for one environment. Opens nothing before it is used."""
+    folder = environment_folder(path)
+    layout = Layout(folder)
+    clock = SystemClock()
+    who = actor(folder, source)
+
+    @cache
+    def terraform() -> Terraform:
+        return terraform_for(folder)
+
+    @cache
+    def backend(name: str) -> Backend:
+        return load_backend(name)
+
+    @cache
+    def loaded_rules() -> Sequence[Rule]:
+        return rules(folder)
+
+    @cache
+    def machine() -> Mapping[str, Any]:
+        return machine_facts.describe()
+
+    return Session(
+        layout=layout,
+        clock=clock,
+        journal=SqliteJournal(layout.journal, clock=clock, actor=who),
+        objects=FolderObjects(layout.objects),
+        leases=FileLeases(layout.locks, clock=clock, identity=who),
+        telemetry=AgentSource(interpreter=sys.executable),
+        catalogues=catalogues(folder),
+        cache=cache_folder(),
+        interpreter=sys.executable,
+        terraform=terraform,
+        backend=backend,
+        rules=loaded_rules,
+        machine=machine,
+        suffix=lambda: secrets.token_hex(2),
+        emit=emit,
+    )

@@ -1,1 +1,1 @@
-"""store."""
+"""Where akotf keeps what must last: the journal, objects by digest, and leases."""

@@ -1,0 +1,85 @@
+"""The values of a root: `akotf.auto.tfvars.json`, which Terraform takes literally."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from akotf.errors import ConfigError
+from akotf.model.config import DesiredState, Limits
+from akotf.model.plan import Candidate
+from akotf.model.tfplan import Deployment
+
+FILE = "akotf.auto.tfvars.json"
+
+
+def values(
+    state: DesiredState, candidate: Candidate, deployment: Deployment, *, node_directory: Path,
+    digests: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """The variables of a root. ConfigError names all texts that Terraform would not keep as they are."""
+    run = state.run
+    found: dict[str, Any] = {
+        "deployment": deployment.id,
+        "labels": dict(state.environment.labels),
+        "pool": {"gpus": min(run.limits.gpus, candidate.offer.gpus), "cpus": run.limits.cpus},
+        "node_directory": str(node_directory),
+        "baseline": {
+            "hyperparameters": _texts(run.hyperparameters),
+            "environment": _texts(run.environment),
+            "limits": _texts(_process_limits(run.limits)),
+            "libraries": _texts(run.libraries),
+            "gpu_settings": _texts(run.gpu_settings),
+        },
+        "digests": dict(digests),
+    }
+    refuse_altered(found)
+    return found
+
+
+def encode(found: Mapping[str, Any]) -> bytes:
+    """The file's bytes: equal values, equal bytes."""
+    return (json.dumps(found, indent=2, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n").encode()
+
+
+def refuse_altered(found: Any) -> None:
+    """ConfigError for texts that Terraform would change: it normalises Unicode to NFC, and has no half characters."""
+    altered = [f"{path} = {text!r}" for path, text in _strings(found, "") if not _is_kept(text)]
+    if altered:
+        raise ConfigError(
+            "Terraform would not keep this text as it is written: " + "; ".join(altered),
+            remedy="write it in Unicode's composed form (NFC), without bytes that are not UTF-8",
+        )
+
+
+def _is_kept(text: str) -> bool:
+    return unicodedata.is_normalized("NFC", text) and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
+
+
+def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            yield below, str(key)
+            yield from _strings(inner, below)
+
+
+def _texts(named: Mapping[str, Any]) -> dict[str, str]:
+    """Each value as ASCII JSON text: type and every byte of it survive Terraform's strings."""
+    return {name: json.dumps(value, ensure_ascii=True, allow_nan=False) for name, value in named.items()}
+
+
+def _process_limits(limits: Limits) -> dict[str, int]:
+    """The limits that a process can be asked about."""
+    found = {
+        "open_files": limits.open_files,
+        "memory": limits.memory,
+        "processes": limits.processes,
+        "cpus": limits.cpus,
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,12 +19,16 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 from akotf.runtime import Training
 
 TEXT = Path(__file__).resolve().parent / "data" / "alice.txt"
+DEFAULTS = {  # for a run by hand, without akotf: `python train.py`
+    "layers": 4, "hidden": 128, "heads": 4, "sequence": 64, "batch": 64, "steps": 300, "dropout": 0.0,
+    "learning_rate": 1e-3, "weight_decay": 0.1, "seed": 1, "checkpoint_interval": 50,
+}  # fmt: skip
 VALIDATION_SHARE = 0.1  # the end of the book is never trained on
 EVALUATION_WINDOWS = 64  # windows scored at once: bounds the memory, not the result
 
@@ -46,10 +49,10 @@ class Block(nn.Module):
         shape = (batch, length, 3, self.heads, hidden // self.heads)
         q, k, v = self.qkv(self.norm_attention(x)).view(shape).permute(2, 0, 3, 1, 4)
         dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        mixed = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
         mixed = self.project(mixed.transpose(1, 2).reshape(batch, length, hidden))
-        x = x + F.dropout(mixed, dropout)
-        return x + F.dropout(self.mlp(self.norm_mlp(x)), dropout)
+        x = x + functional.dropout(mixed, dropout)
+        return x + functional.dropout(self.mlp(self.norm_mlp(x)), dropout)
 
 
 class GPT(nn.Module):
@@ -110,13 +113,13 @@ def build(hyperparameters: Mapping[str, Any]) -> tuple[nn.Module, tuple[Tensor, 
     """The model and one step's input, for tracing: under `torch.device("meta")` nothing is computed."""
     shape = {name: int(hyperparameters[name]) for name in ("layers", "hidden", "heads", "sequence")}
     vocabulary = len(set(TEXT.read_text(encoding="utf-8")))
-    model = GPT(vocabulary=vocabulary, dropout=float(hyperparameters.get("dropout", 0.0)), **shape)
+    model = GPT(vocabulary=vocabulary, dropout=float(hyperparameters.get("dropout", 0)), **shape)
     return model, (torch.zeros(int(hyperparameters["batch"]), shape["sequence"], dtype=torch.long),)
 
 
 def loss_of(scores: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
     """Cross-entropy in nats a character."""
-    return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction=reduction)
+    return functional.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction=reduction)
 
 
 @torch.no_grad()
@@ -139,16 +142,18 @@ def sample(model: nn.Module, book: Book, sequence: int, device: torch.device, le
     tokens = [book.characters.index(character) for character in "Alice "]
     for _ in range(length):
         scores = model(torch.tensor([tokens[-sequence:]], device=device))[0, -1].float().cpu()
-        tokens.append(int(torch.multinomial(F.softmax(scores / 0.8, dim=-1), 1, generator=generator)))
+        tokens.append(
+            int(torch.multinomial(functional.softmax(scores / 0.8, dim=-1), 1, generator=generator))
+        )
     model.train()
     return "".join(book.characters[token] for token in tokens) + "\n"
 
 
-def pick_device(rank: int) -> torch.device:
+def pick_device(local_rank: int) -> torch.device:
     """A GPU when one was leased for us (or, outside akotf, when there is one); else the CPU."""
     leased = os.environ.get("AKOTF_DEVICES", "") if "AKOTF_RUN_ID" in os.environ else "any"
     if leased and torch.cuda.is_available():
-        return torch.device("cuda", rank % torch.cuda.device_count())
+        return torch.device("cuda", local_rank % torch.cuda.device_count())
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(len(os.sched_getaffinity(0)))  # the CPUs we may use, not all that are there
     return torch.device("cpu")
@@ -168,13 +173,6 @@ def install_tuning_hook(optimizer: torch.optim.Optimizer) -> None:
     signal.signal(signal.SIGUSR2, multiply)
 
 
-def state_of(model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> dict[str, Any]:
-    """Everything that decides the next step: weights, optimiser and random numbers (the data order is the step)."""
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    random = {"cpu": torch.get_rng_state(), "cuda": cuda}
-    return {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "random": random}
-
-
 def restore(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, learning_rate: float) -> int:
     """Take up a checkpoint; returns the step that it was written after."""
     state = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
@@ -182,9 +180,6 @@ def restore(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, le
     optimizer.load_state_dict(state["optimizer"])
     for group in optimizer.param_groups:
         group["lr"] = learning_rate  # the approved rate: the saved one may be what somebody tuned
-    torch.set_rng_state(state["random"]["cpu"])
-    if torch.cuda.is_available() and len(state["random"]["cuda"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(state["random"]["cuda"])
     return int(state["step"])
 
 
@@ -197,89 +192,89 @@ def must_stop(asked: bool, world: int) -> bool:
     return bool(flag)
 
 
-def train(training: Training, rank: int, world: int) -> None:
-    """The whole training: set up, steps, evaluation, outputs. `training` writes files on the first process only."""
-    h = training.hyperparameters
+def train(training: Training) -> None:
+    """The whole training: set up, steps, evaluation, outputs. `training` writes files on rank 0 only."""
+    h, rank, world = training.hyperparameters, training.rank, training.world_size
     sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch", "steps", "seed"))
     rate, interval = float(h["learning_rate"]), int(h["checkpoint_interval"])
     if batch % world:
         raise SystemExit(f"batch {batch} can't be shared by {world} processes: choose a multiple")
-    device = pick_device(rank)
+    training.total_steps = steps
+    device = pick_device(training.local_rank)
     torch.manual_seed(seed)  # equal on all processes: they start from the same weights
     book = Book(TEXT)
     model = build(h)[0].to(device)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=rate, betas=(0.9, 0.95), weight_decay=float(h.get("weight_decay", 0.1))
-    )
-    torch.manual_seed(seed + rank)  # and drop different units
-    done = restore(Path(training.resume_from), model, optimizer, rate) if training.resume_from else 0
+    decay = float(h["weight_decay"])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), weight_decay=decay)
+    done = restore(training.resume_from, model, optimizer, rate) if training.resume_from else 0
     install_tuning_hook(optimizer)
     parallel = nn.parallel.DistributedDataParallel(model) if world > 1 else model
+    mine = slice(rank * batch // world, (rank + 1) * batch // world)
 
-    def save(step: int) -> None:
-        if rank == 0:
-            training.save(step, lambda folder: torch.save(state_of(model, optimizer, step), folder / "state.pt"))
-
-    mine, value, started = slice(rank * batch // world, (rank + 1) * batch // world), math.nan, time.monotonic()
     for step in range(done + 1, steps + 1):
+        # Data order and dropout follow from seed, step and rank alone: a resumed run repeats them exactly.
+        torch.manual_seed((seed * 1_000_003 + step) * 1_009 + rank)
         inputs, targets = (part[mine].to(device) for part in book.batch(seed, step, batch, sequence))
         optimizer.zero_grad(set_to_none=True)
         loss = loss_of(parallel(inputs), targets)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        value = float(loss.detach())
-        if rank == 0:
-            training.step(step, loss=value, learning_rate=optimizer.param_groups[0]["lr"])
+        group = optimizer.param_groups[0]  # what the optimiser really uses, not what we once read
+        training.step(step, loss.detach(), learning_rate=group["lr"], weight_decay=group["weight_decay"])
         stop = must_stop(training.should_stop, world)
         if stop or step % interval == 0 or step == steps:
-            save(step)
+            state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            training.save(step, lambda folder, state=state: torch.save(state, folder / "state.pt"))
+            if training.is_main:
+                print(f"step {step}/{steps} loss {float(loss.detach()):.4f}", flush=True)
         if stop and step < steps:
-            raise SystemExit(f"stopped after step {step} of {steps} as asked; a checkpoint is written")
-    if rank == 0:
-        finish(training, model, book, device, value, time.monotonic() - started)
+            print(f"stopped after step {step} of {steps} as asked; a checkpoint is written", flush=True)
+            raise SystemExit(128 + signal.SIGTERM)
+    if training.is_main:
+        finish(training, model, book, device)
 
 
-def finish(
-    training: Training, model: nn.Module, book: Book, device: torch.device, loss: float, seconds: float
-) -> None:
+def finish(training: Training, model: nn.Module, book: Book, device: torch.device) -> None:
     """Evaluate and write the outputs: model.pt, metrics.json, sample.txt."""
-    h, out = training.hyperparameters, Path(training.outputs)
+    h, out = training.hyperparameters, training.outputs
     sequence = int(h["sequence"])
     with training.phase("evaluate"):
         validation = evaluate(model, book, sequence, device)
         (out / "sample.txt").write_text(sample(model, book, sequence, device), encoding="utf-8")
     weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
-    torch.save({"characters": book.characters, "hyperparameters": dict(h), "model": weights}, out / "model.pt")
+    torch.save(
+        {"characters": book.characters, "hyperparameters": dict(h), "model": weights}, out / "model.pt"
+    )
     metrics = {
         "schema": 1,
         "validation_loss": validation,
         "unigram_entropy": book.unigram_entropy,
         "margin": book.unigram_entropy - validation,
-        "training_loss": loss,
         "unit": "nats per character",
         "steps": int(h["steps"]),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "seconds_of_last_attempt": round(seconds, 3),
         "text_sha256": book.sha256,
         "torch": torch.__version__,
     }
     (out / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
-    print(f"validation loss {validation:.3f}, unigram entropy {book.unigram_entropy:.3f} nats a character", flush=True)
+    print(
+        f"validation loss {validation:.3f}, unigram entropy {book.unigram_entropy:.3f} nats a character",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Join the other processes, if any, and train."""
-    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    if world > 1:
-        dist.init_process_group("gloo")  # works on CPUs and GPUs; the model is small
-    try:
-        with Training() as training:
-            train(training, rank, world)
-    finally:
-        if world > 1:
-            dist.destroy_process_group()
+    with Training(defaults=DEFAULTS) as training:
+        if training.world_size > 1:
+            dist.init_process_group("gloo")  # works on CPUs and GPUs; the model is small
+        try:
+            train(training)
+        finally:
+            if dist.is_initialized():
+                dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,15 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from akotf.cli import COMMANDS
-from akotf.errors import AkotfError, ConfigError, Interrupted, NoFeasibleCandidate, PolicyDenied, TerraformError, UsageError
+from akotf.errors import (
+    AkotfError,
+    ConfigError,
+    Interrupted,
+    NoFeasibleCandidate,
+    PolicyDenied,
+    TerraformError,
+    UsageError,
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,7 +58,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         if name not in COMMANDS:
             near = difflib.get_close_matches(name, COMMANDS, n=1)
-            raise UsageError(f"there is no command {name!r}", remedy=f"akotf {near[0]}" if near else "akotf --help")
+            raise UsageError(
+                f"there is no command {name!r}", remedy=f"akotf {near[0]}" if near else "akotf --help"
+            )
         parsed = parser_of(name).parse_args(arguments[1:])
         code: int = module_of(name).run(parsed)
         return code

@@ -1,0 +1,89 @@
+"""`akotf apply`."""
+
+from __future__ import annotations
+
+import argparse
+
+from akotf.cli.common import (
+    add_approval,
+    add_environment,
+    add_lock_timeout,
+    add_parameters,
+    approver,
+    parameters_of,
+    run_json,
+    session_of,
+)
+from akotf.cli.view import View
+from akotf.controller import controller_for
+from akotf.errors import RunFailed
+from akotf.model.run import Run, RunState
+from akotf.model.units import parse_duration
+from akotf.pipeline.healing import live_of
+from akotf.pipeline.provisioning import up
+from akotf.pipeline.session import Session
+
+EXAMPLES = (
+    "akotf apply environments/quickstart",
+    "akotf apply . -y --scope workstation",
+    "akotf apply . -y --detach",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    add_environment(parser)
+    add_parameters(parser)
+    add_approval(parser)
+    add_lock_timeout(parser)
+    parser.add_argument("--scope", default="", help="choose among this scope's candidates only")
+    parser.add_argument("--detach", action="store_true", help="return when the run is submitted")
+
+
+def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
+    """The whole pass; follows the run to its end unless --detach."""
+    view = View(arguments)
+    session = session_of(arguments, view)
+    try:
+        live = up(
+            session,
+            approve=approver(arguments),
+            scope=arguments.scope,
+            overrides=parameters_of(arguments),
+            new_run=new_run,
+            lock_timeout=parse_duration(arguments.lock_timeout),
+        )
+        if live is None:
+            view.result({"schema": 1, "run": None, "changed": False}, "")
+            return 0
+        if arguments.detach:
+            view.line(
+                f"run {live.id} goes on by itself; watch and heal it with: akotf monitor {arguments.environment}"
+            )
+            view.result(run_json(live), live.id)
+            return 0
+        return follow(session, view, live)
+    finally:
+        view.close()
+
+
+def follow(session: Session, view: View, run: Run) -> int:
+    """Watch and heal to the end; Ctrl-C leaves the run alone and says how to come back."""
+    live = live_of(session, run)
+    try:
+        ended = controller_for(session, live).follow(live).run
+    except KeyboardInterrupt:
+        view.close()
+        view.line(
+            f"stopped watching; run {run.id} goes on. Watch: akotf monitor {session.layout.environment}  "
+            f"Stop: akotf cancel {session.layout.environment}",
+            "bold yellow",
+        )
+        return 130
+    view.result(run_json(ended), "")
+    if ended.state is RunState.SUCCEEDED:
+        return 0
+    raise RunFailed(
+        f"run {ended.id} {ended.state}: {ended.attempts[-1].reason or 'see its logs'}",
+        remedy=f"akotf logs {session.layout.environment} --stream stderr",
+    )

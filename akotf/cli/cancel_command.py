@@ -1,0 +1,35 @@
+"""`akotf cancel`."""
+
+from __future__ import annotations
+
+import argparse
+
+from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
+from akotf.cli.view import View
+from akotf.model.units import parse_duration
+from akotf.pipeline import healing
+
+EXAMPLES = ("akotf cancel environments/quickstart", "akotf cancel . --grace 2m")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    add_environment(parser)
+    add_run(parser)
+    parser.add_argument(
+        "--grace", default="30s", metavar="DURATION", help="time between TERM and KILL (default: 30s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Stop the run and record its end."""
+    view = View(arguments)
+    session = session_of(arguments, view)
+    found = run_of(session, arguments.run)
+    if found.state.final:
+        view.line(f"run {found.id} is already {found.state}")
+        view.result(run_json(found), "")
+        return 0
+    ended = healing.cancel(session, healing.live_of(session, found), grace=parse_duration(arguments.grace))
+    view.result(run_json(ended.run), "")
+    return 0

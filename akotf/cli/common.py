@@ -1,0 +1,98 @@
+"""Arguments and steps that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from akotf.cli.view import View
+from akotf.errors import UsageError
+from akotf.model.run import Run
+from akotf.pipeline.provisioning import Approver, Proposal
+from akotf.pipeline.session import Session
+from akotf.run import attempts
+from akotf.wiring import open_session, user
+
+
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """The environment folder, `.` by default."""
+    parser.add_argument(
+        "environment", nargs="?", default=".", help="folder of the environment (default: this folder)"
+    )
+
+
+def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
+    """How long to wait for somebody else's lease."""
+    parser.add_argument(
+        "--lock-timeout", default="0s", metavar="DURATION", help="wait for a lease, e.g. 2m (default: 0s)"
+    )
+
+
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """Parameters given on the command line."""
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a template parameter",
+    )
+
+
+def parameters_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """`NAME=VALUE` pairs; the template types the values."""
+    pairs = {}
+    for text in arguments.parameter:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is not NAME=VALUE", where="--parameter", remedy="-p steps=600")
+        pairs[name] = value
+    return pairs
+
+
+def add_approval(parser: argparse.ArgumentParser) -> None:
+    """Flags of everything that changes something."""
+    parser.add_argument("-y", "--auto-approve", action="store_true", help="do not ask")
+
+
+def approver(arguments: argparse.Namespace) -> Approver:
+    """Asks on a terminal; without one only -y approves."""
+
+    def approve(_: Proposal) -> str:
+        if arguments.auto_approve:
+            return f"{user()} (--auto-approve)"
+        if not sys.stdin.isatty():
+            return ""
+        print("Apply this? Only 'yes' is accepted: ", end="", file=sys.stderr, flush=True)
+        return user() if sys.stdin.readline().strip() == "yes" else ""
+
+    return approve
+
+
+def session_of(arguments: argparse.Namespace, view: View) -> Session:
+    """The session of the command's environment."""
+    return open_session(arguments.environment, view.emit)
+
+
+def run_of(session: Session, run_id: str = "") -> Run:
+    """A run by id, or the latest."""
+    run = attempts.load_run(session.layout, run_id) if run_id else attempts.latest(session.layout)
+    if run is None:
+        raise UsageError(
+            "this environment has no run yet", where=str(session.layout.environment),
+            remedy=f"akotf apply {session.layout.environment}",
+        )  # fmt: skip
+    return run
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Which run is meant."""
+    parser.add_argument("--run", default="", metavar="ID", help="a run's id (default: the latest)")
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """A run as JSON."""
+    data: dict[str, Any] = run.to_json()
+    return data

@@ -1,0 +1,58 @@
+"""`akotf drift`."""
+
+from __future__ import annotations
+
+import argparse
+
+from akotf.cli.common import add_environment, add_run, run_of, session_of
+from akotf.cli.view import View, progress_text
+from akotf.controller import controller_for
+from akotf.model.drift import Action
+from akotf.monitor.decide import HealPolicy
+from akotf.pipeline.healing import live_of
+
+EXAMPLES = (
+    "akotf drift environments/quickstart",
+    "akotf drift . --detailed-exitcode --json",
+    "akotf drift . --heal",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    add_environment(parser)
+    add_run(parser)
+    parser.add_argument("--heal", action="store_true", help="carry out what is decided")
+    parser.add_argument("--detailed-exitcode", action="store_true", help="2 when there is drift")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """One look at the live run: agent and Terraform."""
+    view = View(arguments)
+    session = session_of(arguments, view)
+    found = run_of(session, arguments.run)
+    live = live_of(session, found)
+    controller = controller_for(session, live, heal=True if arguments.heal else None)
+    # One look must do: a person or a pipeline asked for it now.
+    controller.policy = HealPolicy(heal=controller.policy.heal, sightings=1)
+    look = controller.look(live, refresh=True)
+    if arguments.heal:
+        controller.act(look)
+    view.result(
+        {
+            "schema": 1,
+            "run": found.id,
+            "state": look.status.state.value,
+            "observed": look.observation is not None,
+            "drift": [d.to_json() for d in look.drifts],
+            "decisions": [d.to_json() for d in look.decisions],
+        },
+        progress_text(look) if look.drifts else f"{progress_text(look)}\nno drift",
+    )
+    if not arguments.heal:
+        for decision in look.decisions:
+            if decision.action not in {Action.IGNORE, Action.ALERT}:
+                view.line(
+                    f"would  {decision.action}: {', '.join(d.field for d in decision.drifts)}; heal with --heal"
+                )
+    return 2 if arguments.detailed_exitcode and look.drifts else 0

@@ -1,0 +1,32 @@
+"""`akotf monitor`."""
+
+from __future__ import annotations
+
+import argparse
+
+from akotf.cli.apply_command import follow
+from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
+from akotf.cli.view import View
+
+EXAMPLES = ("akotf monitor environments/quickstart",)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    add_environment(parser)
+    add_run(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Watch and heal until the run has ended; then record it."""
+    view = View(arguments)
+    session = session_of(arguments, view)
+    found = run_of(session, arguments.run)
+    if found.state.final:
+        view.line(f"run {found.id} is {found.state}; there is nothing to watch")
+        view.result(run_json(found), "")
+        return 0
+    try:
+        return follow(session, view, found)
+    finally:
+        view.close()

@@ -1,0 +1,245 @@
+"""What people see. Results go to stdout, progress and messages to stderr; with --json stdout carries JSON only."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from akotf.controller import Look
+from akotf.model.drift import Action, Decision, Drift
+from akotf.model.finding import Severity
+from akotf.model.plan import Chosen, PlanInputs
+from akotf.model.policy import Judgement, Outcome
+from akotf.model.run import Run, RunState
+from akotf.model.units import format_duration
+from akotf.pipeline.provisioning import Proposal
+from akotf.report import candidates, changes
+from akotf.report.findings import text as findings_text
+from akotf.report.verdicts import verdict_text
+
+#: Seconds between progress lines where there is no terminal.
+LINE_EVERY = 10.0
+
+
+def use_color(arguments: argparse.Namespace) -> bool:
+    """Colours only where nobody said no."""
+    return not arguments.no_color and not os.environ.get("NO_COLOR")
+
+
+class View:
+    """Receives the session's events and prints them."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        color = use_color(arguments)
+        width = None if sys.stdout.isatty() else 120
+        self.json = bool(arguments.json)
+        self.out = Console(no_color=not color, highlight=False, width=width)
+        self.err = Console(stderr=True, no_color=not color, highlight=False, width=width)
+        self._status: Status | None = None
+        self._last_line = 0.0
+        self._terraform_action = ""
+
+    def emit(self, name: str, value: Any) -> None:
+        """Show one event; unknown events are of no interest to people."""
+        handler = getattr(self, "on_" + name.replace("-", "_"), None)
+        if handler is not None:
+            handler(value)
+
+    def heading(self, title: str) -> None:
+        """A heading of one part of the pass."""
+        self.err.print()
+        self.err.print(
+            Text(f"── {title} ", style="bold cyan") + Text("─" * max(0, 72 - len(title)), style="cyan")
+        )
+
+    def line(self, text: str, style: str = "") -> None:
+        """One line on stderr; markup in it is not interpreted."""
+        self.err.print(Text(text, style=style), soft_wrap=True)
+
+    def result(self, data: Any, text: str) -> None:
+        """The result of a command: JSON or text on stdout."""
+        print(json.dumps(data, indent=2, ensure_ascii=False) if self.json else text)
+
+    def close(self) -> None:
+        """Take the spinner away."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    # -- the pass -------------------------------------------------------------------------------------------------
+
+    def on_validated(self, value: tuple[Any, Any, Judgement]) -> None:
+        """Findings and config verdicts."""
+        state, findings, judgement = value
+        self.heading(f"Validate {state.environment.name}")
+        errors = [f for f in findings if f.severity is Severity.ERROR]
+        shown = [f for f in findings if f.severity is not Severity.ERROR]
+        if shown:
+            self.line(findings_text(shown))
+        self.line(
+            f"{len(errors)} errors, {len(shown)} notes; template {state.template.name}@{state.template.version}, "
+            f"baseline {state.baseline().digest()[:19]}"
+        )
+        self._verdicts(judgement)
+
+    def on_planned(self, value: tuple[PlanInputs, Chosen]) -> None:
+        """The candidate table and the selection."""
+        inputs, chosen = value
+        self.heading("Compare candidates")
+        if not self.json:
+            self.out.print(candidates.table(chosen, all_rows=False))
+            self.out.print(Text(f"planner {inputs.planner}, inputs {chosen.selection.inputs}", style="dim"))
+        self.heading("Select")
+        for text in candidates.text_selection(chosen):
+            self.line(text)
+
+    def on_judged(self, judgement: Judgement) -> None:
+        """Verdicts on the selection."""
+        self._verdicts(judgement)
+
+    def on_proposed(self, proposal: Proposal) -> None:
+        """Terraform's plan."""
+        self.heading(f"Terraform plan: {proposal.deployment.id}")
+        if not self.json:
+            print(changes.text(proposal.tfplan), flush=True)
+        self._verdicts(proposal.judgement)
+        self.line(f"approval binds {proposal.approval.binding()}")
+
+    def on_terraform(self, event: dict[str, Any]) -> None:
+        """Terraform's own progress, one line a resource."""
+        if event.get("type") in {"apply_complete", "apply_errored"}:
+            self.line(f"terraform: {event.get('@message', '')}")
+
+    def on_started(self, run: Run) -> None:
+        """An attempt has been submitted."""
+        attempt = run.attempts[-1]
+        self.heading(f"Train: {run.id}, attempt {attempt.number} on {run.scope} ({run.backend})")
+        if attempt.resumed_from:
+            self.line(f"resumes from {attempt.resumed_from}")
+
+    def on_nothing_to_do(self, run: Run) -> None:
+        """The same revision has succeeded."""
+        self.line(
+            f"nothing to do: run {run.id} of this revision succeeded; `akotf run` starts another", "green"
+        )
+
+    def on_already_live(self, run: Run) -> None:
+        """A run of this revision lives."""
+        self.line(f"run {run.id} of this revision is {run.state}; following it")
+
+    # -- the run --------------------------------------------------------------------------------------------------
+
+    def on_look(self, look: Look) -> None:
+        """Progress: a spinner on a terminal, a line every 10 s elsewhere."""
+        text = progress_text(look)
+        if self.err.is_terminal:
+            if self._status is None:
+                self._status = self.err.status(text)
+                self._status.start()
+            self._status.update(text)
+            return
+        if time.monotonic() - self._last_line >= LINE_EVERY:
+            self._last_line = time.monotonic()
+            self.line(text)
+
+    def on_drift(self, drift: Drift) -> None:
+        """A drift, from what to what."""
+        self.line(
+            f"drift  {drift.kind}: {drift.field} on {drift.node}: approved {show(drift.approved)}, "
+            f"observed {show(drift.observed)} (seen by {drift.source})",
+            "bold yellow",
+        )
+
+    def on_cleared(self, drift: Drift) -> None:
+        """A drift that is gone."""
+        self.line(f"clear  {drift.field} on {drift.node} is {show(drift.approved)} again", "green")
+
+    def on_heal(self, decision: Decision) -> None:
+        """What is about to be done."""
+        fields = ", ".join(d.field for d in decision.drifts)
+        how = (
+            "in place through Terraform" if decision.action is Action.HEAL_IN_PLACE else decision.action.value
+        )
+        self.line(f"heal   {fields}: {how}; {decision.reason}", "bold")
+
+    def on_healed(self, value: tuple[Decision, str]) -> None:
+        """What was done."""
+        decision, _ = value
+        self.line(f"healed {', '.join(d.field for d in decision.drifts)} ({decision.action})", "bold green")
+
+    def on_heal_deferred(self, value: tuple[Decision, str]) -> None:
+        """A heal that has to wait, and why."""
+        decision, why = value
+        self.line(f"defer  {', '.join(d.field for d in decision.drifts)}: {why}", "yellow")
+
+    def on_heal_failed(self, value: tuple[Decision, str]) -> None:
+        """A heal that failed, and why."""
+        decision, why = value
+        self.line(f"FAILED heal of {', '.join(d.field for d in decision.drifts)}: {why}", "bold red")
+
+    def on_alert(self, decision: Decision) -> None:
+        """Drift that is only told."""
+        for drift in decision.drifts:
+            self.line(
+                f"alert  {drift.kind}: {drift.field} on {drift.node}: approved {show(drift.approved)}, "
+                f"observed {show(drift.observed)}; {decision.reason}",
+                "yellow",
+            )
+
+    def on_note(self, text: str) -> None:
+        """Something worth knowing."""
+        self.line(f"note   {text}", "dim")
+
+    def on_ended(self, run: Run) -> None:
+        """The run is over."""
+        self.close()
+        good = run.state is RunState.SUCCEEDED
+        self.line(
+            f"run {run.id} {run.state} after {len(run.attempts)} attempt(s)",
+            "bold green" if good else "bold red",
+        )
+
+    def on_recorded(self, prediction: dict[str, Any]) -> None:
+        """Predicted against observed, and where the evidence is."""
+        self.heading("Predicted and observed")
+        for row in prediction["rows"]:
+            self.line(row)
+        self.line(f"evidence {prediction['evidence']}")
+
+    def _verdicts(self, judgement: Judgement) -> None:
+        passed = sum(v.outcome is Outcome.PASS for v in judgement.verdicts)
+        self.line(
+            f"policy {judgement.stage}: {judgement.rules} rules, {passed} of {len(judgement.verdicts)} verdicts pass"
+        )
+        for verdict in judgement.verdicts:
+            if verdict.outcome is not Outcome.PASS:
+                self.line("  " + verdict_text(verdict), "red" if verdict.denies else "yellow")
+
+
+def progress_text(look: Look) -> str:
+    """`step 120/300  loss 2.513  31 s left`."""
+    progress = look.observation.progress if look.observation else None
+    if not progress:
+        return f"{look.status.state} ({look.status.native or 'no heartbeat yet'})"
+    step, total = progress.get("step", 0), progress.get("total_steps")
+    parts = [f"{progress.get('phase', 'train')}: step {step}" + (f"/{total}" if total else "")]
+    if progress.get("loss") is not None:
+        parts.append(f"loss {progress['loss']:.3f}")
+    if progress.get("step_time"):
+        parts.append(f"{progress['step_time'] * 1000:.0f} ms a step")
+        if total:
+            parts.append(f"{format_duration(round((total - step) * progress['step_time']))} left")
+    return "  ".join(parts)
+
+
+def show(value: Any) -> str:
+    """A value as people compare it."""
+    return "absent" if value is None else json.dumps(value, ensure_ascii=False)

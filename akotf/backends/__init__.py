@@ -1,1 +1,1 @@
-"""backends."""
+"""Where runs run: one file a backend, found by the entry points `akotf.backends`."""

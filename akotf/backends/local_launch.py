@@ -1,0 +1,100 @@
+"""From a request to what the supervisor of the local backend does: pure, all text stays as it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from akotf.model.run import RunRequest
+
+SCHEMA = 1
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Files in an attempt's folder.
+LAUNCH = "launch.json"  # what the supervisor was told to do
+CLAIM = "supervisor.json"  # created once: whoever creates it starts the training
+PROCESS = "process.json"  # the training's process, on disk before it executes anything
+CANCEL = "cancel.json"  # somebody asked to stop
+EXIT = "exit.json"  # how it ended, written last
+SUPERVISOR_LOG = "supervisor.log"
+
+
+def heartbeat_file(request: RunRequest) -> str:
+    """Where the training tells its progress."""
+    return f"{request.attempt_directory}/heartbeat.json"
+
+
+def marks(request: RunRequest) -> dict[str, str]:
+    """Variables that only processes of this attempt carry: they find what left its group and session."""
+    return {"AKOTF_RUN_DIRECTORY": request.run_directory, "AKOTF_ATTEMPT": str(request.attempt)}
+
+
+def argv(request: RunRequest) -> list[str]:
+    """The command as approved; several processes start under torchrun (gloo or NCCL on one machine)."""
+    if request.processes == 1:
+        return list(request.command)
+    return [
+        sys.executable, "-m", "torch.distributed.run", "--standalone",
+        f"--nproc-per-node={request.processes}", "--no-python", *request.command,
+    ]  # fmt: skip
+
+
+def environment(request: RunRequest) -> dict[str, str]:
+    """All variables of the training but its secrets: the approved ones, `AKOTF_*`, and a floor that they override."""
+    floor = {
+        "PATH": f"{Path(sys.executable).parent}:{SYSTEM_PATH}",
+        "HOME": request.run_directory,
+        "LANG": "C.UTF-8",
+    }
+    ours = {
+        "AKOTF_RUN_ID": request.run_id,
+        **marks(request),
+        "AKOTF_CHECKPOINTS": f"{request.run_directory}/checkpoints",
+        "AKOTF_OUTPUTS": f"{request.run_directory}/outputs",
+        "AKOTF_HEARTBEAT": heartbeat_file(request),
+        "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/hyperparameters.json",
+        "AKOTF_BASELINE": request.baseline_digest,
+        "AKOTF_DEVICES": ",".join(map(str, request.devices)),
+    }
+    if request.resume_from:
+        ours["AKOTF_RESUME_FROM"] = request.resume_from
+    if request.devices:
+        ours["CUDA_VISIBLE_DEVICES"] = ours["AKOTF_DEVICES"]
+    floor = {name: value for name, value in floor.items() if name not in request.secrets}
+    return {**floor, **request.environment, **ours}
+
+
+def launch(request: RunRequest, grace: float) -> dict[str, Any]:
+    """The launch file of an attempt. `grace`: seconds between TERM and KILL when the wall time is over."""
+    variables = environment(request)
+    limits: Mapping[str, int | None] = {
+        "open_files": request.limits.open_files,
+        # CUDA maps far more than it uses, so a data limit would end a healthy training
+        "memory": None if request.devices else request.limits.memory,
+        "processes": request.limits.processes,
+    }
+    return {
+        "schema": SCHEMA,
+        "key": request.key,
+        "argv": argv(request),
+        "environment": variables,
+        "secrets": request.secrets,
+        "marks": marks(request),
+        "working_directory": request.working_directory,
+        "folders": [variables["AKOTF_CHECKPOINTS"], variables["AKOTF_OUTPUTS"]],
+        "limits": {name: value for name, value in limits.items() if value is not None},
+        "cpus": sorted(request.cpu_slots),
+        "wall_time": request.limits.wall_time,
+        "grace": grace,
+        "live_file": f"{request.node_directory}/live.json",
+        "live": {
+            "schema": SCHEMA,
+            "run": request.run_id,
+            "attempt": request.attempt,
+            "heartbeat": variables["AKOTF_HEARTBEAT"],
+            "environment_keys": sorted({*variables, *request.secrets}),
+            "baseline": request.baseline_digest,
+        },
+    }

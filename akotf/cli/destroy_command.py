@@ -6,7 +6,7 @@ import argparse
 
 from akotf.cli.common import add_approval, add_environment, add_lock_timeout, session_of
 from akotf.cli.view import View
-from akotf.errors import ApprovalError, AkotfError
+from akotf.errors import AkotfError, ApprovalError
 from akotf.model.units import parse_duration
 from akotf.pipeline.provisioning import deployments, tear_down_all
 from akotf.run import attempts

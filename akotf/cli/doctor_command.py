@@ -1,0 +1,72 @@
+"""`akotf doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from akotf.cli.view import View
+from akotf.errors import AkotfError, MissingDependency
+from akotf.facts import gpu
+from akotf.wiring import terraform_for
+
+EXAMPLES = ("akotf doctor", "akotf doctor --json")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a scope needs or likes."""
+
+    scope: str  # all | local | hpc | cloud
+    name: str
+    found: str  # "" when missing
+    needed: bool
+    remedy: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("-f", "--folder", default=".", help="project folder (default: this folder)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """What is there, what is missing for which scope, and how to get it. 1 when something needed is missing."""
+    view = View(arguments)
+    checks = examine(Path(arguments.folder).absolute())
+    missing = [c for c in checks if c.needed and not c.found]
+    lines = []
+    for check in checks:
+        mark = "ok     " if check.found else ("MISSING" if check.needed else "absent ")
+        lines.append(f"{mark}  {check.scope:<6} {check.name:<22} {check.found or check.remedy}")
+    view.result({"schema": 1, "ready": not missing, "checks": [vars(c) for c in checks]}, "\n".join(lines))
+    return MissingDependency.exit_code if missing else 0
+
+
+def examine(folder: Path) -> list[Check]:
+    """All checks; starts `terraform version` and loads nothing heavy."""
+    try:
+        terraform, remedy = terraform_for(folder).version(), ""
+    except AkotfError as error:
+        terraform, remedy = "", error.remedy or error.message
+    devices = gpu.devices()
+    names = ", ".join(str(d.get("name")) for d in devices.gpus)
+    return [
+        Check("all", "terraform or tofu", terraform, True, remedy),
+        Check("all", "git", shutil.which("git") or "", False, "apt-get install git (names the commit in the journal)"),
+        Check("local", "torch", _package("torch"), False, "pip install 'akotf[train]' (measures devices, traces builders)"),
+        Check("local", "GPU (NVML)", names, False, f"the CPU trains: {devices.reason}"),
+        Check("hpc", "sbatch", shutil.which("sbatch") or "", False, "the client commands of your Slurm"),
+        Check("cloud", "boto3", _package("boto3"), False, "pip install 'akotf[aws]'"),
+        Check("cloud", "google-cloud-compute", _package("google.cloud.compute"), False, "pip install 'akotf[gcp]'"),
+    ]  # fmt: skip
+
+
+def _package(name: str) -> str:
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return ""
+    return str(spec.origin or name) if spec else ""

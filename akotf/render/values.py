@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import ConfigError
-from akotf.model.config import DesiredState, Limits
+from akotf.model.config import DesiredState
 from akotf.model.plan import Candidate
 from akotf.model.tfplan import Deployment
 
@@ -21,19 +21,13 @@ def values(
     digests: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
     """The variables of a root. ConfigError names all texts that Terraform would not keep as they are."""
-    run = state.run
+    gpus = min(state.run.limits.gpus, candidate.offer.gpus)
     found: dict[str, Any] = {
         "deployment": deployment.id,
         "labels": dict(state.environment.labels),
-        "pool": {"gpus": min(run.limits.gpus, candidate.offer.gpus), "cpus": run.limits.cpus},
+        "pool": {"gpus": gpus, "cpus": state.run.limits.cpus},
         "node_directory": str(node_directory),
-        "baseline": {
-            "hyperparameters": _texts(run.hyperparameters),
-            "environment": _texts(run.environment),
-            "limits": _texts(_process_limits(run.limits)),
-            "libraries": _texts(run.libraries),
-            "gpu_settings": _texts(run.gpu_settings),
-        },
+        "baseline": {name: _texts(group) for name, group in state.baseline().on_node(gpus=gpus).items()},
         "digests": dict(digests),
     }
     refuse_altered(found)
@@ -72,14 +66,3 @@ def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
 def _texts(named: Mapping[str, Any]) -> dict[str, str]:
     """Each value as ASCII JSON text: type and every byte of it survive Terraform's strings."""
     return {name: json.dumps(value, ensure_ascii=True, allow_nan=False) for name, value in named.items()}
-
-
-def _process_limits(limits: Limits) -> dict[str, int]:
-    """The limits that a process can be asked about."""
-    found = {
-        "open_files": limits.open_files,
-        "memory": limits.memory,
-        "processes": limits.processes,
-        "cpus": limits.cpus,
-    }
-    return {name: value for name, value in found.items() if value is not None}

@@ -14,6 +14,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ from akotf.runtime import Training
 
 TEXT = Path(__file__).resolve().parent / "data" / "alice.txt"
 DEFAULTS = {  # for a run by hand, without akotf: `python train.py`
-    "layers": 4, "hidden": 128, "heads": 4, "sequence": 64, "batch": 64, "steps": 300, "dropout": 0.0,
-    "learning_rate": 1e-3, "weight_decay": 0.1, "seed": 1, "checkpoint_interval": 50,
+    "layers": 4, "hidden": 128, "heads": 4, "sequence": 64, "dropout": 0.0, "precision": "fp32",
+    "steps": 300, "batch_size": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "seed": 1337,
+    "checkpoint_interval": 50, "checkpoint_keep": 3, "evaluation_interval": 100,
 }  # fmt: skip
 VALIDATION_SHARE = 0.1  # the end of the book is never trained on
 EVALUATION_WINDOWS = 64  # windows scored at once: bounds the memory, not the result
@@ -114,7 +116,7 @@ def build(hyperparameters: Mapping[str, Any]) -> tuple[nn.Module, tuple[Tensor, 
     shape = {name: int(hyperparameters[name]) for name in ("layers", "hidden", "heads", "sequence")}
     vocabulary = len(set(TEXT.read_text(encoding="utf-8")))
     model = GPT(vocabulary=vocabulary, dropout=float(hyperparameters.get("dropout", 0)), **shape)
-    return model, (torch.zeros(int(hyperparameters["batch"]), shape["sequence"], dtype=torch.long),)
+    return model, (torch.zeros(int(hyperparameters["batch_size"]), shape["sequence"], dtype=torch.long),)
 
 
 def loss_of(scores: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
@@ -159,6 +161,16 @@ def pick_device(local_rank: int) -> torch.device:
     return torch.device("cpu")
 
 
+def set_precision(name: str, device: torch.device) -> AbstractContextManager[None]:
+    """The number format of the matrix products, as a context for the forward pass."""
+    if name not in {"fp32", "tf32", "bf16"}:
+        raise SystemExit(
+            f"precision {name} needs loss scaling, which this script does not do: use bf16, tf32 or fp32"
+        )
+    torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
+    return torch.autocast(device.type, torch.bfloat16, enabled=name == "bf16")
+
+
 def install_tuning_hook(optimizer: torch.optim.Optimizer) -> None:
     """SIGUSR2 multiplies the learning rate by ten, while the training runs.
 
@@ -195,12 +207,17 @@ def must_stop(asked: bool, world: int) -> bool:
 def train(training: Training) -> None:
     """The whole training: set up, steps, evaluation, outputs. `training` writes files on rank 0 only."""
     h, rank, world = training.hyperparameters, training.rank, training.world_size
-    sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch", "steps", "seed"))
-    rate, interval = float(h["learning_rate"]), int(h["checkpoint_interval"])
+    sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch_size", "steps", "seed"))
+    rate, interval, look = (
+        float(h["learning_rate"]),
+        int(h["checkpoint_interval"]),
+        int(h["evaluation_interval"]),
+    )
     if batch % world:
         raise SystemExit(f"batch {batch} can't be shared by {world} processes: choose a multiple")
-    training.total_steps = steps
+    training.total_steps, training.keep = steps, int(h["checkpoint_keep"])
     device = pick_device(training.local_rank)
+    precision = set_precision(str(h["precision"]), device)
     torch.manual_seed(seed)  # equal on all processes: they start from the same weights
     book = Book(TEXT)
     model = build(h)[0].to(device)
@@ -216,12 +233,19 @@ def train(training: Training) -> None:
         torch.manual_seed((seed * 1_000_003 + step) * 1_009 + rank)
         inputs, targets = (part[mine].to(device) for part in book.batch(seed, step, batch, sequence))
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(parallel(inputs), targets)
+        with precision:
+            loss = loss_of(parallel(inputs), targets)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         group = optimizer.param_groups[0]  # what the optimiser really uses, not what we once read
         training.step(step, loss.detach(), learning_rate=group["lr"], weight_decay=group["weight_decay"])
+        if step % look == 0 and training.is_main:
+            with training.phase("evaluate"):
+                print(
+                    f"step {step}/{steps} validation {evaluate(model, book, sequence, device):.4f}",
+                    flush=True,
+                )
         stop = must_stop(training.should_stop, world)
         if stop or step % interval == 0 or step == steps:
             state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}

@@ -49,10 +49,7 @@ def write_tree(root: Path, tree: FileTree) -> tuple[str, ...]:
 
 def _present(root: Path) -> set[str]:
     """Files of the root that Terraform would read, and those that akotf manages."""
-    found = {
-        p.name for p in root.iterdir()
-        if p.name.endswith(_READ_BY_TERRAFORM) or p.name in _ALSO_READ or p.is_symlink()
-    }  # fmt: skip
+    found = {p.name for p in root.iterdir() if p.name.endswith(_READ_BY_TERRAFORM) or p.name in _ALSO_READ}
     for folder in _OURS_ENTIRELY:
         if not (root / folder).is_symlink():
             found |= {p.relative_to(root).as_posix() for p in (root / folder).rglob("*") if not p.is_dir()}

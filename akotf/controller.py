@@ -22,7 +22,7 @@ from akotf.model.run import AttemptStatus, RunState
 from akotf.monitor import detect
 from akotf.monitor.decide import HealPolicy, decide
 from akotf.pipeline import healing
-from akotf.pipeline.healing import Live
+from akotf.pipeline.live import Live, status_of
 from akotf.pipeline.session import Session
 
 
@@ -54,7 +54,7 @@ class Controller:
         """Observe and decide; changes nothing but the journal."""
         s = self.session
         try:
-            status = healing.status(s, live)
+            status = status_of(s, live)
         except TransientBackendError as error:
             s.emit("note", f"the backend can't be asked: {error.message}")
             status = AttemptStatus(state=RunState.UNKNOWN, reason=error.message)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from akotf.cli.common import add_lock_timeout, session_of
+from akotf.cli.common import add_approval, add_lock_timeout, session_of
 from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.pipeline.activities import ACTIVITIES, perform
 
 EXAMPLES = (
     "akotf activity profile-workload environments/quickstart --in work --out work",
-    "akotf activity train environments/quickstart --in work --out work",
+    "akotf activity train environments/quickstart --in work --out work -y",
 )
 
 
@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--in", dest="inputs", required=True, metavar="DIR", help="what upstream activities published"
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="where this activity publishes")
+    add_approval(parser)
     add_lock_timeout(parser)
 
 

@@ -19,7 +19,7 @@ from akotf.controller import controller_for
 from akotf.errors import RunFailed
 from akotf.model.run import Run, RunState
 from akotf.model.units import parse_duration
-from akotf.pipeline.healing import live_of
+from akotf.pipeline.live import live_of
 from akotf.pipeline.provisioning import up
 from akotf.pipeline.session import Session
 
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
         view.close()
 
 
-def follow(session: Session, view: View, run: Run) -> int:
-    """Watch and heal to the end; Ctrl-C leaves the run alone and says how to come back."""
+def follow(session: Session, view: View, run: Run, *, silent: bool = False) -> int:
+    """Watch and heal to the end; Ctrl-C leaves the run alone and says how to come back. `silent`: no result."""
     live = live_of(session, run)
     try:
         ended = controller_for(session, live).follow(live).run
@@ -80,7 +80,8 @@ def follow(session: Session, view: View, run: Run) -> int:
             "bold yellow",
         )
         return 130
-    view.result(run_json(ended), "")
+    if not silent:
+        view.result(run_json(ended), "")
     if ended.state is RunState.SUCCEEDED:
         return 0
     raise RunFailed(

@@ -8,6 +8,7 @@ from akotf.cli.common import add_environment, add_run, run_json, run_of, session
 from akotf.cli.view import View
 from akotf.model.units import parse_duration
 from akotf.pipeline import healing
+from akotf.pipeline.live import live_of
 
 EXAMPLES = ("akotf cancel environments/quickstart", "akotf cancel . --grace 2m")
 
@@ -30,6 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
         view.line(f"run {found.id} is already {found.state}")
         view.result(run_json(found), "")
         return 0
-    ended = healing.cancel(session, healing.live_of(session, found), grace=parse_duration(arguments.grace))
+    ended = healing.cancel(session, live_of(session, found), grace=parse_duration(arguments.grace))
     view.result(run_json(ended.run), "")
     return 0

@@ -9,7 +9,7 @@ from akotf.cli.view import View, progress_text
 from akotf.controller import controller_for
 from akotf.model.drift import Action
 from akotf.monitor.decide import HealPolicy
-from akotf.pipeline.healing import live_of
+from akotf.pipeline.live import live_of
 
 EXAMPLES = (
     "akotf drift environments/quickstart",

@@ -8,7 +8,7 @@ import time
 
 from akotf.cli.common import add_environment, add_run, run_of, session_of
 from akotf.cli.view import View
-from akotf.pipeline.healing import live_of
+from akotf.pipeline.live import live_of
 
 EXAMPLES = (
     "akotf logs environments/quickstart",

@@ -207,12 +207,21 @@ class View:
             "bold green" if good else "bold red",
         )
 
-    def on_recorded(self, prediction: dict[str, Any]) -> None:
+    def on_recorded(self, value: dict[str, Any]) -> None:
         """Predicted against observed, and where the evidence is."""
+        body = value["prediction"]
         self.heading("Predicted and observed")
-        for row in prediction["rows"]:
-            self.line(row)
-        self.line(f"evidence {prediction['evidence']}")
+        currency = body["currency"]
+        for title, predicted, observed, error, unit in (
+            ("step time", "calibrated_step_time", "observed_step_time", "step_time_error", "s"),
+            ("time", "predicted_time", "observed_time", "time_error", "s"),
+            ("cost", "predicted_cost", "observed_cost", "cost_error", currency),
+        ):
+            self.line(
+                f"{title:<10} predicted {number(body[predicted], unit):>14}   observed {number(body[observed], unit):>14}"
+                f"   error {'-' if body[error] is None else format(body[error], '+.1%')}"
+            )
+        self.line(f"evidence   {value['evidence']}", "bold")
 
     def _verdicts(self, judgement: Judgement) -> None:
         passed = sum(v.outcome is Outcome.PASS for v in judgement.verdicts)
@@ -243,3 +252,10 @@ def progress_text(look: Look) -> str:
 def show(value: Any) -> str:
     """A value as people compare it."""
     return "absent" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def number(value: float | None, unit: str) -> str:
+    """A figure with its unit; `unknown` where there is none."""
+    if value is None:
+        return "unknown"
+    return f"{value:.4f} {unit}" if abs(value) < 1 else f"{value:.2f} {unit}"

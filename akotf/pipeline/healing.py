@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from akotf.apply.heal import heal
 from akotf.errors import AkotfError, TelemetryUnavailable, TerraformError
-from akotf.model.config import Baseline, DesiredState, ScopeKind
+from akotf.model.config import ScopeKind
 from akotf.model.drift import Decision, Drift
-from akotf.model.plan import Candidate, Chosen, PlanInputs
-from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, Run, RunRequest
-from akotf.model.tfplan import Approval, Deployment
+from akotf.model.run import AttemptOutcome, AttemptStatus
 from akotf.model.tree import FileTree
-from akotf.model.units import Estimate
 from akotf.monitor import detect
 from akotf.pipeline import recording
 from akotf.pipeline.judging import judge_heal
+from akotf.pipeline.live import BASELINE_ADDRESS, Live, stored
 from akotf.pipeline.session import Session
 from akotf.run import attempts
-
-#: The resource that holds the baseline in every local root.
-BASELINE_ADDRESS = "module.local_gpu.akotf_baseline.this"
 
 #: After these the run goes back to the queue by itself, at most MAX_ATTEMPTS times.
 RETRIED = frozenset({AttemptOutcome.PREEMPTED, AttemptOutcome.NODE_FAILED})
@@ -31,69 +23,6 @@ MAX_ATTEMPTS = 10
 
 #: Seconds between asking a training to save and leave, and forcing it.
 GRACE = 30.0
-
-
-@dataclass(frozen=True)
-class Live:
-    """A run with everything that was approved for it, read back by digest: the folder may have changed since."""
-
-    run: Run
-    state: DesiredState
-    baseline: Baseline
-    inputs: PlanInputs
-    chosen: Chosen
-    approval: Approval
-    deployment: Deployment
-    request: RunRequest
-    handle: Handle
-
-    @property
-    def candidate(self) -> Candidate:
-        """The candidate that runs."""
-        return self.chosen.candidate(self.run.candidate)
-
-    @property
-    def declared(self) -> dict[str, dict[str, Any]]:
-        """What a node is compared with."""
-        return self.baseline.on_node(gpus=self.run.gpus)
-
-    @property
-    def baseline_address(self) -> str:
-        """The Terraform resource that heals the node's baseline."""
-        return BASELINE_ADDRESS
-
-    @property
-    def predicted_step_time(self) -> Estimate | None:
-        """The approved prediction."""
-        return self.candidate.step_time
-
-    @property
-    def node_directory(self) -> Path:
-        """Where the agent listens."""
-        return Path(self.request.node_directory)
-
-
-def live_of(s: Session, run: Run) -> Live:
-    """Read back what was approved for a run; IntegrityError when an object is not what its digest says."""
-    request, handle = attempts.current(s.layout, run)
-    environment, scope, placement = run.deployment.split("/")
-    folders = {"folder": s.layout.environment, "template_folder": s.layout.environment}
-    return Live(
-        run=run,
-        state=DesiredState.model_validate({**_object(s, run.revision), **folders}),
-        baseline=Baseline.model_validate(_object(s, run.baseline)),
-        inputs=PlanInputs.model_validate(_object(s, run.inputs)),
-        chosen=Chosen.model_validate(_object(s, run.chosen)),
-        approval=Approval.model_validate(_object(s, run.approval)),
-        deployment=Deployment(environment=environment, scope=scope, placement=placement),
-        request=request,
-        handle=handle,
-    )
-
-
-def status(s: Session, live: Live) -> AttemptStatus:
-    """What the backend says of the current attempt."""
-    return s.backend(live.run.backend).status(live.request, live.handle)
 
 
 def terraform_drift(s: Session, live: Live) -> list[Drift]:
@@ -119,7 +48,7 @@ def heal_in_place(s: Session, live: Live, decision: Decision) -> None:
         result = heal(
             s.terraform(),
             s.layout.root(live.deployment),
-            FileTree.from_json(_object(s, live.run.tree)),
+            FileTree.from_json(stored(s, live.run.tree)),
             decision,
             judge=lambda tfplan: judge_heal(s, live.state, tfplan),
             journal=s.journal,
@@ -157,6 +86,12 @@ def attempt_ended(s: Session, live: Live, status: AttemptStatus) -> Live:
     recording.record(s, ended)
     s.emit("ended", run)
     return ended
+
+
+def cancel(s: Session, live: Live, *, grace: float) -> Live:
+    """Stop the run for good: ask, then force; its end is recorded."""
+    status = s.backend(live.run.backend).cancel(live.request, live.handle, grace)
+    return attempt_ended(s, live, status)
 
 
 def heal_failed(s: Session, live: Live, decision: Decision, error: AkotfError) -> None:
@@ -205,8 +140,3 @@ def _next_attempt(s: Session, live: Live, outcome: AttemptOutcome, reason: str) 
     restarted = replace(live, run=run, request=request, handle=handle)
     s.emit("started", run)
     return restarted
-
-
-def _object(s: Session, digest: str) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(s.objects.get(digest))
-    return value

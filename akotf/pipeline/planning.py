@@ -155,3 +155,16 @@ def make_plan(s: Session, state: DesiredState, scope: str = "") -> Planned:
     profiled = profile(s, state)
     snapshot = take_snapshot(s, state, profiled.devices)
     return decide(s, state, plan_inputs(s, state, profiled, snapshot, scope))
+
+
+def replay(s: Session, digest: str) -> Chosen:
+    """Compute a past plan and selection again from its frozen inputs, offline: the same bytes."""
+    inputs = PlanInputs.model_validate_json(s.objects.get(digest))
+    if inputs.planner != PLANNER_VERSION:
+        raise AkotfError(
+            f"these inputs were planned by planner {inputs.planner}; this is planner {PLANNER_VERSION}",
+            where=digest,
+            remedy="replay with the akotf version that the run's provenance names",
+        )
+    result = plan(inputs)
+    return Chosen(plan=result, selection=choose(inputs, result))

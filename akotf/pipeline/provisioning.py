@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from akotf.apply import deploy, destroy
@@ -16,7 +18,7 @@ from akotf.model.run import Run, RunState
 from akotf.model.tfplan import Approval, Deployment, TfPlan
 from akotf.model.tree import FileTree
 from akotf.pipeline.judging import judge_stage, judge_tfplan, require
-from akotf.pipeline.planning import Planned, loaded, make_plan
+from akotf.pipeline.planning import Planned, load, loaded, make_plan
 from akotf.pipeline.session import Session
 from akotf.policy.documents import tfplan_document
 from akotf.render.tree import render
@@ -134,8 +136,12 @@ def up(
     overrides: Mapping[str, Any] | None = None,
     new_run: bool = False,
     lock_timeout: float = 0.0,
+    planner: Callable[[Session, DesiredState, str], Planned] = make_plan,
 ) -> Run | None:
-    """Validate to submission under the environment's lease. None when there is nothing to do."""
+    """Validate to submission under the environment's lease. None when there is nothing to do.
+
+    `planner` plans and chooses; a workflow engine's steps hand in what they have planned before.
+    """
     name = s.layout.environment.name
     with s.leases.acquire(name, "apply", timeout=lock_timeout):
         state = loaded(s, overrides)
@@ -157,13 +163,25 @@ def up(
         ):
             s.emit("nothing-to-do", latest)
             return None
-        proposal = propose(s, make_plan(s, state, scope))
+        proposal = propose(s, planner(s, state, scope))
         outputs, approval = provision(s, proposal, approve)
         return start_run(s, proposal, outputs, approval)
 
 
+def deployments(s: Session) -> list[Deployment]:
+    """Deployments of this environment that have a state."""
+    base = s.layout.base / "state"
+    found = []
+    for path in sorted(base.glob("*/*/terraform.tfstate")):
+        scope, placement = path.parts[-3:-1]
+        deployment = Deployment(environment=_environment_name(s), scope=scope, placement=placement)
+        if s.layout.root(deployment).is_dir() and has_resources(path):
+            found.append(deployment)
+    return found
+
+
 def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_timeout: float = 0.0) -> None:
-    """Destroy a deployment under the lease; idempotent."""
+    """Destroy one deployment under the lease; idempotent."""
     with s.leases.acquire(s.layout.environment.name, "destroy", timeout=lock_timeout):
         destroy.destroy(
             s.terraform(),
@@ -176,7 +194,29 @@ def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_t
         )
 
 
+def tear_down_all(s: Session, *, lock_timeout: float = 0.0) -> list[Deployment]:
+    """Destroy every deployment of the environment."""
+    state = load(s)
+    found = deployments(s)
+    for deployment in found:
+        tear_down(s, state, deployment, lock_timeout=lock_timeout)
+    return found
+
+
 def deployment_of(state: DesiredState, candidate: Candidate) -> Deployment:
     """The deployment of a candidate; the placement is made safe for paths and tags."""
     placement = re.sub(r"[^a-z0-9-]+", "-", candidate.offer.placement.lower()).strip("-") or "default"
     return Deployment(environment=state.environment.name, scope=candidate.scope, placement=placement)
+
+
+def has_resources(state_file: Path) -> bool:
+    """Whether a state file lists anything; an unreadable one counts as yes, so that it is never forgotten."""
+    try:
+        return bool(json.loads(state_file.read_bytes()).get("resources"))
+    except (OSError, ValueError):
+        return True
+
+
+def _environment_name(s: Session) -> str:
+    latest = attempts.latest(s.layout)
+    return latest.environment if latest else load(s).environment.name

@@ -6,18 +6,19 @@ from typing import Any
 
 from akotf.errors import TelemetryUnavailable
 from akotf.model.run import Run
-from akotf.pipeline import healing
+from akotf.pipeline.live import live_of, status_of
+from akotf.pipeline.recording import drift_counts
 from akotf.pipeline.session import Session
 from akotf.run.checkpoints import complete_steps
 
 
 def standing(s: Session, run: Run) -> dict[str, Any]:
     """Run, attempt, progress, checkpoints and drift, as JSON data with stable keys."""
-    live = healing.live_of(s, run)
+    live = live_of(s, run)
     state, native = run.state.value, ""
     observation = None
     if not run.state.final:
-        status = healing.status(s, live)
+        status = status_of(s, live)
         state, native = status.state.value, status.native
         try:
             observation = s.telemetry.read(live.node_directory)
@@ -44,20 +45,5 @@ def standing(s: Session, run: Run) -> dict[str, Any]:
         "root": str(s.layout.root(live.deployment)),
         "run_directory": run.directory,
         "evidence": str(s.layout.run_evidence(run.id)) if s.layout.run_evidence(run.id).is_dir() else None,
-        "drift": drift_counts(s, run),
+        "drift": drift_counts(s.journal.entries(subject=run.id)),
     }
-
-
-def drift_counts(s: Session, run: Run) -> dict[str, Any]:
-    """Drift of a run by the journal: seen, healed and still open fields."""
-    seen: list[str] = []
-    healed: list[str] = []
-    open_fields: list[str] = []
-    for entry in s.journal.entries(subject=run.id):
-        if entry.kind == "drift.seen":
-            seen.append(entry.body["field"])
-            open_fields.append(entry.body["field"])
-        elif entry.kind == "drift.cleared" and entry.body["field"] in open_fields:
-            open_fields.remove(entry.body["field"])
-            healed.append(entry.body["field"])
-    return {"seen": seen, "healed": healed, "open": open_fields}

@@ -1,0 +1,134 @@
+"""The end of a run: what it took against what was predicted, its evidence, and tearing down."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+from akotf.errors import AkotfError
+from akotf.model.journal import Entry
+from akotf.model.run import Run, RunState
+from akotf.pipeline import provisioning
+from akotf.pipeline.live import Live
+from akotf.pipeline.session import Session
+from akotf.record import calibration
+from akotf.record.calibration import Observed
+from akotf.record.evidence import write_evidence
+from akotf.run import attempts
+
+
+def record(s: Session, live: Live) -> None:
+    """Prediction error and evidence of an ended run; then machines go as the lifecycle says."""
+    observed = observe(s, live)
+    body = calibration.prediction_body(live.candidate, live.inputs, observed, live.run)
+    if live.run.state is RunState.SUCCEEDED:
+        # Only a run that did all its work teaches the planner; the others keep their error as evidence.
+        s.journal.append("prediction.recorded", body, environment=live.run.environment, subject=live.run.id)
+    folder = write_evidence(
+        s.layout.run_evidence(live.run.id),
+        run=live.run,
+        state=live.state,
+        chosen=live.chosen,
+        inputs=live.inputs,
+        approval=live.approval,
+        baseline=live.baseline,
+        entries=list(s.journal.entries()),
+        prediction=body,
+        terraform=terraform_facts(s, live),
+        outputs_directory=s.layout.run(live.run.id) / "outputs",
+    )
+    s.journal.append(
+        "evidence.written", {"folder": str(folder)}, environment=live.run.environment, subject=live.run.id
+    )
+    s.emit("recorded", {"prediction": body, "evidence": str(folder), "run": live.run.id})
+    wanted = live.state.environment.lifecycle.teardown
+    if wanted == "always" or (wanted == "on-success" and live.run.state is RunState.SUCCEEDED):
+        try:
+            provisioning.tear_down(s, live.state, live.deployment, lock_timeout=60.0)
+        except AkotfError as error:
+            s.emit(
+                "note",
+                f"tearing down failed: {error.message}; try again with: akotf destroy {s.layout.environment}",
+            )
+            s.journal.append(
+                "destroy.failed",
+                {"error": str(error)},
+                environment=live.run.environment,
+                subject=live.deployment.id,
+            )
+
+
+def observe(s: Session, live: Live) -> Observed:
+    """What the run took: wall time from creation to its end, cost of the machines, mean step time of all attempts."""
+    run = live.run
+    total = _seconds(run.created_at, run.ended_at)
+    started = run.attempts[0].started_at if run.attempts else ""
+    waited = _seconds(run.created_at, started) if started else 0.0
+    totals = [attempts.train_totals(s.layout, run, attempt.number) for attempt in run.attempts]
+    seconds, steps = sum(t[0] for t in totals), sum(t[1] for t in totals)
+    return Observed(
+        time=total,
+        step_time=seconds / steps if steps else None,
+        cost=calibration.observed_cost(live.candidate, total - waited),
+        phases={"queue": waited, "training": seconds},
+    )
+
+
+def terraform_facts(s: Session, live: Live) -> dict[str, Any]:
+    """Which Terraform, which tree, which state."""
+    document = s.terraform().state(s.layout.root(live.deployment))
+    return {
+        "version": s.terraform().version(),
+        "tree": live.run.tree,
+        "state": {k: document[k] for k in ("serial", "lineage") if k in document},
+    }
+
+
+def records(s: Session) -> list[dict[str, Any]]:
+    """All runs of the environment, newest last: predicted, observed and drift."""
+    predictions = {e.subject: e.body for e in s.journal.entries(kind="prediction.recorded")}
+    return [_row(s, run, predictions.get(run.id, {})) for run in attempts.list_runs(s.layout)]
+
+
+def drift_counts(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """Fields of a run's journal: seen, healed (seen and cleared) and still open, in the order of events."""
+    seen: list[str] = []
+    healed: list[str] = []
+    open_fields: list[str] = []
+    for entry in entries:
+        name = entry.body.get("field", "")
+        if entry.kind == "drift.seen":
+            seen.append(name)
+            open_fields.append(name)
+        elif entry.kind == "drift.cleared" and name in open_fields:
+            open_fields.remove(name)
+            healed.append(name)
+    return {"seen": seen, "healed": healed, "open": open_fields}
+
+
+def _row(s: Session, run: Run, prediction: dict[str, Any]) -> dict[str, Any]:
+    cost = prediction.get("observed_cost")
+    return {
+        "run": run.id,
+        "state": run.state.value,
+        "scope": run.scope,
+        "candidate": run.candidate,
+        "attempts": len(run.attempts),
+        "predicted_time": prediction.get("predicted_time"),
+        "observed_time": prediction.get("observed_time"),
+        "time_error": prediction.get("time_error"),
+        "predicted_step_time": prediction.get("calibrated_step_time"),
+        "observed_step_time": prediction.get("observed_step_time"),
+        "step_time_error": prediction.get("step_time_error"),
+        "observed_cost": None if cost is None else f"{cost:.2f} {prediction.get('currency', '')}".strip(),
+        "drift": drift_counts(s.journal.entries(subject=run.id)),
+        "inputs": run.inputs,
+        "evidence": str(s.layout.run_evidence(run.id)) if s.layout.run_evidence(run.id).is_dir() else None,
+    }
+
+
+def _seconds(start: str, end: str) -> float:
+    if not start or not end:
+        return 0.0
+    return max(0.0, (dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds())

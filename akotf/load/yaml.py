@@ -29,7 +29,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\uf
 _TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 
 
-class Unreadable(Exception):  # noqa: N818 - never leaves this module
+class Unreadable(Exception):
     """A fault after which the rest of the document can't be read."""
 
     def __init__(self, rule: str, message: str, mark: Mark, remedy: str = "") -> None:

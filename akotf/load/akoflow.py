@@ -1,0 +1,271 @@
+"""The four AkôFlow files of an environment, read strictly, with their cross references checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from akotf.errors import ConfigError
+from akotf.load import yaml
+from akotf.load.bind import bind, suggest
+from akotf.load.leaves import explain
+from akotf.model import akoflow as model
+from akotf.model.base import Frozen
+from akotf.model.finding import Finding, Position
+
+ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
+MODELS: dict[str, type[Frozen]] = {
+    ENVIRONMENT: model.EnvironmentFile, SCOPE: model.ScopeFile, TOPOLOGY: model.TopologyFile,
+    WORKFLOW: model.WorkflowFile,
+}  # fmt: skip
+
+
+@dataclass
+class Documents:
+    """The files that are there: models and JSON data by file name, faults, places (`workflow.yaml:spec.image`)."""
+
+    models: dict[str, Frozen] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    positions: dict[str, Position] = field(default_factory=dict)
+
+    def place(self, file: str, path: str) -> Position | None:
+        """Where a value of a file was written, or the nearest one around it."""
+        while path and f"{file}:{path}" not in self.positions:
+            path = path.rpartition(".")[0]
+        return self.positions.get(f"{file}:{path}")
+
+    def fault(self, rule: str, file: str, path: str, message: str, remedy: str = "") -> None:
+        """Note a fault at a value."""
+        self.findings.append(
+            Finding(
+                rule=f"akoflow/{rule}",
+                message=message,
+                position=self.place(file, path),
+                path=path,
+                remedy=remedy,
+            )
+        )
+
+    def known(self, file: str, path: str, value: str, known: Iterable[str], what: str) -> None:
+        """Note a fault when `value` is not among `known`."""
+        names = sorted(set(known))
+        if value and value not in names:
+            self.fault(
+                "reference", file, path, f"{file}: there is no {what} {value!r}", suggest(value, names)
+            )
+
+
+def read_documents(folder: Path, inside: Callable[[Path, str], Path]) -> Documents:
+    """Read what is there of the four files. `inside` gives the path of a file that must not leave the folder."""
+    documents = Documents()
+    for file, kind in MODELS.items():
+        if not (folder / file).exists():
+            continue
+        try:
+            node = yaml.read(inside(folder, file), str(folder / file))
+        except ConfigError as error:
+            place = Position(file=str(folder / file))
+            own = Finding(rule="akoflow/file", message=error.message, position=place, remedy=error.remedy)
+            documents.findings.extend(error.findings or [own])
+            continue
+        bound = bind(node, kind, null_is_absent=True)
+        documents.findings.extend(bound.findings)
+        documents.positions |= {f"{file}:{path}": place for path, place in bound.positions.items()}
+        if bound.value is not None:
+            documents.models[file] = bound.value
+            documents.data[file] = bound.value.to_json()
+    _check(documents)
+    return documents
+
+
+def _check(documents: Documents) -> None:
+    environment, scope = documents.models.get(ENVIRONMENT), documents.models.get(SCOPE)
+    topology, workflow = documents.models.get(TOPOLOGY), documents.models.get(WORKFLOW)
+    if isinstance(environment, model.EnvironmentFile):
+        _check_environment(documents, environment)
+        _check_metadata(documents, environment)
+    if isinstance(scope, model.ScopeFile) and isinstance(environment, model.EnvironmentFile):
+        for index, version in enumerate(scope.environmentVersionIds):
+            path = f"environmentVersionIds.{index}"
+            documents.known(SCOPE, path, version, [environment.version.id], "environment version")
+    if isinstance(topology, model.TopologyFile):
+        _check_topology(documents, topology, environment, scope)
+    if isinstance(workflow, model.WorkflowFile):
+        _check_workflow(documents, workflow)
+
+
+def _check_environment(documents: Documents, file: model.EnvironmentFile) -> None:
+    resources = [r.id for r in file.resources]
+    runtimes = [r.id for r in file.runtimes]
+    for name, rows in (
+        ("resources", file.resources),
+        ("runtimes", file.runtimes),
+        ("storages", file.storages),
+    ):
+        _unique(documents, ENVIRONMENT, name, [row.id for row in rows])
+    documents.known(
+        ENVIRONMENT, "version.environmentId", file.version.environmentId, [file.environment.id], "environment"
+    )
+    for kind in ("runtimes", "resources", "resourceRelations", "storages"):
+        for i, row in enumerate(getattr(file, kind)):
+            path = f"{kind}.{i}.environmentVersionId"
+            documents.known(
+                ENVIRONMENT, path, row.environmentVersionId, [file.version.id], "environment version"
+            )
+    for i, resource in enumerate(file.resources):
+        path = f"resources.{i}.parentResourceId"
+        documents.known(ENVIRONMENT, path, resource.parentResourceId, resources, "resource")
+    for i, binding in enumerate(file.resourceRuntimeBindings):
+        path = f"resourceRuntimeBindings.{i}"
+        documents.known(ENVIRONMENT, f"{path}.resourceId", binding.resourceId, resources, "resource")
+        documents.known(ENVIRONMENT, f"{path}.runtimeId", binding.runtimeId, runtimes, "runtime")
+    for i, relation in enumerate(file.resourceRelations):
+        path = f"resourceRelations.{i}"
+        documents.known(
+            ENVIRONMENT, f"{path}.sourceResourceId", relation.sourceResourceId, resources, "resource"
+        )
+        documents.known(
+            ENVIRONMENT, f"{path}.targetResourceId", relation.targetResourceId, resources, "resource"
+        )
+        if relation.sourceResourceId == relation.targetResourceId:
+            documents.fault(
+                "reference", ENVIRONMENT, path, f"{relation.sourceResourceId} is related to itself"
+            )
+    for i, storage in enumerate(file.storages):
+        for j, bound in enumerate(storage.runtimeBindings):
+            path = f"storages.{i}.runtimeBindings.{j}.runtimeId"
+            documents.known(ENVIRONMENT, path, bound.runtimeId, runtimes, "runtime")
+    for i, profile in enumerate(file.activityResourceProfiles):
+        path = f"activityResourceProfiles.{i}.resourceId"
+        documents.known(ENVIRONMENT, path, profile.resourceId, resources, "resource")
+    connections = [c.id for c in file.connections]
+    for i, check in enumerate(file.connectionChecks):
+        path = f"connectionChecks.{i}.connectionId"
+        documents.known(ENVIRONMENT, path, check.connectionId, connections, "connection")
+
+
+def _check_metadata(documents: Documents, file: model.EnvironmentFile) -> None:
+    """Our keys in `metadata`: known, and together they make scopes."""
+    clean = True
+    for i, resource in enumerate(file.resources):
+        for key in resource.metadata:
+            if key.startswith("akotf.") and key not in model.METADATA_KEYS:
+                clean = False
+                documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.{key}", f"unknown metadata key {key!r}",
+                                suggest(key, sorted(model.METADATA_KEYS)))  # fmt: skip
+        try:
+            if clean:
+                model.derive_scopes(file.model_copy(update={"resources": (resource,)}))
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                message, remedy = explain(detail)
+                key = ".".join(map(str, detail["loc"]))
+                documents.fault(
+                    "metadata",
+                    ENVIRONMENT,
+                    f"resources.{i}.metadata",
+                    f"resource {resource.id}: {key}: {message}",
+                    remedy,
+                )
+        except ValueError as error:
+            documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.akotf.kind",
+                            f"resource {resource.id}: {error}", "write local, hpc or cloud")  # fmt: skip
+
+
+def _check_topology(
+    documents: Documents, file: model.TopologyFile, environment: Frozen | None, scope: Frozen | None
+) -> None:
+    if isinstance(scope, model.ScopeFile):
+        documents.known(TOPOLOGY, "executionScopeId", file.executionScopeId, [scope.id], "execution scope")
+        documents.known(SCOPE, "networkTopologyId", scope.networkTopologyId, [file.id], "topology")
+    _unique(documents, TOPOLOGY, "links", [link.id for link in file.links])
+    for i, link in enumerate(file.links):
+        if link.sourceResourceId == link.targetResourceId:
+            documents.fault(
+                "reference", TOPOLOGY, f"links.{i}", f"link {link.id} joins {link.sourceResourceId} to itself"
+            )
+        if isinstance(environment, model.EnvironmentFile):
+            resources = [r.id for r in environment.resources]
+            documents.known(
+                TOPOLOGY, f"links.{i}.sourceResourceId", link.sourceResourceId, resources, "resource"
+            )
+            documents.known(
+                TOPOLOGY, f"links.{i}.targetResourceId", link.targetResourceId, resources, "resource"
+            )
+
+
+def _check_workflow(documents: Documents, file: model.WorkflowFile) -> None:
+    activities = {a.name: a for a in file.spec.activities}
+    _unique(documents, WORKFLOW, "spec.activities", [a.name for a in file.spec.activities], "name")
+    for i, activity in enumerate(file.spec.activities):
+        path = f"spec.activities.{i}"
+        for j, other in enumerate(activity.dependsOn):
+            documents.known(WORKFLOW, f"{path}.dependsOn.{j}", other, activities, "activity")
+        if activity.run and activity.command:
+            documents.fault(
+                "command", WORKFLOW, path, f"activity {activity.name} has run and command", "keep one"
+            )
+        if not (activity.run or activity.command or activity.simulation):
+            documents.fault(
+                "command", WORKFLOW, path, f"activity {activity.name} runs nothing", "add run: ..."
+            )
+    if cycle := _cycle({name: activity.dependsOn for name, activity in activities.items()}):
+        index = list(activities).index(cycle[0])
+        documents.fault("cycle", WORKFLOW, f"spec.activities.{index}.dependsOn",
+                        f"activities wait for each other: {' -> '.join(cycle)}", "remove one dependsOn")  # fmt: skip
+    seen = set()
+    for i, edge in enumerate(file.spec.dataDependencies):
+        path = f"spec.dataDependencies.{i}"
+        documents.known(WORKFLOW, f"{path}.producerActivity", edge.producerActivity, activities, "activity")
+        documents.known(WORKFLOW, f"{path}.consumerActivity", edge.consumerActivity, activities, "activity")
+        consumer = activities.get(edge.consumerActivity)
+        if (
+            consumer
+            and edge.producerActivity in activities
+            and edge.producerActivity not in consumer.dependsOn
+        ):
+            documents.fault("dependency", WORKFLOW, path,
+                            f"{edge.consumerActivity} gets {edge.logicalName} from {edge.producerActivity} but does not wait for it",
+                            f"add {edge.producerActivity} to its dependsOn")  # fmt: skip
+        key = (edge.producerActivity, edge.consumerActivity, edge.logicalName)
+        if key in seen:
+            documents.fault(
+                "duplicate", WORKFLOW, path, f"{edge.logicalName} is here twice", "keep one of them"
+            )
+        seen.add(key)
+
+
+def _unique(documents: Documents, file: str, path: str, ids: list[str], key: str = "id") -> None:
+    for i, value in enumerate(ids):
+        if value in ids[:i]:
+            documents.fault(
+                "duplicate", file, f"{path}.{i}.{key}", f"{file}: {value!r} is here twice", "rename one"
+            )
+
+
+def _cycle(graph: dict[str, tuple[str, ...]]) -> list[str]:
+    """One cycle of the graph, its first name again at the end; empty when there is none."""
+    done: set[str] = set()
+    for start in graph:
+        path: list[str] = []
+        stack = [(start, iter(graph[start]))] if start not in done else []
+        if stack:
+            path.append(start)
+        while stack:
+            name, following = stack[-1]
+            step = next((n for n in following if n in graph and n not in done), None)
+            if step is None:
+                done.add(name)
+                path.pop()
+                stack.pop()
+            elif step in path:
+                return [*path[path.index(step) :], step]
+            else:
+                path.append(step)
+                stack.append((step, iter(graph[step])))
+    return []

@@ -1,0 +1,113 @@
+"""Catalogues of templates: folders `NAME/VERSION/` and one `index.lock` with the digest of each published version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from akotf.errors import ConfigError, IntegrityError
+from akotf.load import yaml
+from akotf.load.bind import bind
+from akotf.model.base import Frozen, digest
+from akotf.model.config import TemplateRef
+
+INDEX = "index.lock"
+LOCK = "akotf.lock"
+REFERENCE = re.compile(r"([a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)@([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9a-z.-]+)?)")
+Document = TypeVar("Document", bound=Frozen)
+
+
+class IndexFile(Frozen):
+    """`index.lock`: `NAME@VERSION` -> digest of the version's folder as published."""
+
+    schema_number: Literal[1] = Field(alias="schema")
+    templates: dict[str, str]
+
+
+class LockFile(Frozen):
+    """`akotf.lock` of an environment: the template as pinned."""
+
+    schema_number: Literal[1] = Field(alias="schema")
+    template: TemplateRef
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """Name and version of `NAME@VERSION`. ConfigError for anything else."""
+    match = REFERENCE.fullmatch(reference)
+    if match is None:
+        raise ConfigError(
+            f"{reference!r} is not a template reference",
+            remedy="write NAME@VERSION, such as gpu-training@1.0.0",
+        )
+    return match[1], match[2]
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """Relative POSIX path -> SHA-256 of every file below `folder`. IntegrityError for links and special files."""
+    digests = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise IntegrityError(
+                f"{path} is a link or a special file", remedy="a template holds plain files only"
+            )
+        if path.is_file():
+            digests[path.relative_to(folder).as_posix()] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
+
+
+def content_digest(folder: Path) -> str:
+    """`sha256:` digest over the relative paths and bytes of all files below `folder`."""
+    return digest(file_digests(folder))
+
+
+def read_index(catalogue: Path) -> dict[str, str]:
+    """The published digests; empty when the catalogue has no index."""
+    path = catalogue / INDEX
+    return read_document(path, IndexFile).templates if path.is_file() else {}
+
+
+def write_index(catalogue: Path, templates: dict[str, str]) -> None:
+    """Replace the index."""
+    write_json(catalogue / INDEX, {"schema": 1, "templates": dict(sorted(templates.items()))})
+
+
+def read_lock(folder: Path) -> TemplateRef | None:
+    """What `akotf.lock` pins; None when there is none."""
+    path = folder / LOCK
+    return read_document(path, LockFile).template if path.is_file() else None
+
+
+def write_lock(folder: Path, ref: TemplateRef) -> Path:
+    """Pin a template for an environment."""
+    write_json(folder / LOCK, {"schema": 1, "template": ref.to_json()})
+    return folder / LOCK
+
+
+def read_document(path: Path, model: type[Document]) -> Document:
+    """A lock file as its model. ConfigError with all faults."""
+    bound = bind(yaml.read(path), model)
+    if bound.value is None:
+        raise ConfigError(f"{path} can't be read", bound.findings, where=str(path))
+    return bound.value
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write readable JSON in one step: a reader sees the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,462 @@
+"""AkôFlow's environment, scope, topology and workflow documents (v1.0.8), and scopes derived from them.
+
+Field names are AkôFlow's own. Omitted numbers are 0 and omitted booleans false, as AkôFlow decodes them.
+
+akotf's extensions stand in a resource's `metadata`, where AkôFlow keeps them untouched:
+
+| key | meaning | when absent |
+|---|---|---|
+| `akotf.scope` | name of the scope that the resource belongs to | the resource's id |
+| `akotf.kind` | `local`, `hpc` or `cloud` | by `type` (see `KINDS`) |
+| `akotf.backend` | backend of the scope | the kind's default |
+| `akotf.partition` | HPC partition | for `hpc_partition` and `batch_queue`: providerId |
+| `akotf.nodes` | number of equal nodes | 1 |
+| `akotf.gpu`, `akotf.gpus` | GPU model with its memory, GPUs of a node | no GPU |
+| `akotf.cpus`, `akotf.memory` | CPUs and memory (`512 GiB`) of a node | cpuCores, memoryBytes |
+| `akotf.bandwidth` | node to node, bits a second | unknown |
+| `akotf.queueWait` | typical wait, such as `45m` | unknown |
+| `akotf.price` | `0.60 USD/gpu/h` or `12 USD/node/h` | pricePerSecond x 3600 USD a node |
+| `akotf.provider` | `aws`, `gcp` or `azure` | none |
+| `akotf.regions` | list of regions | region |
+| `akotf.market` | list of `spot`, `on-demand` | on-demand |
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from akotf.model.base import Frozen
+from akotf.model.config import NAME, NodeInventory, ScopeKind, ScopeSpec
+from akotf.model.units import Rate
+
+Id = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+Open = dict[str, Any]
+
+
+class Identity(Frozen):
+    """`environment`."""
+
+    id: Id
+    name: Id
+    description: str = ""
+    status: Literal[
+        "defined", "connecting", "connected", "discovering", "ready", "degraded", "unreachable"
+    ] = "defined"
+    createdAt: str = ""  # noqa: N815 - AkôFlow's names, here and below
+
+
+class Version(Frozen):
+    """`version`."""
+
+    id: Id
+    environmentId: str = ""  # noqa: N815
+    version: int = Field(ge=1)
+    status: Literal["draft", "published", "retired"]
+    networkModel: str = ""  # noqa: N815
+    interferenceModel: str = ""  # noqa: N815
+    costModel: str = ""  # noqa: N815
+    configurationHash: str = ""  # noqa: N815
+    createdAt: str = ""  # noqa: N815
+    publishedAt: str = ""  # noqa: N815
+
+
+class Capabilities(Frozen):
+    """What a runtime can do."""
+
+    batch: bool = False
+    interactive: bool = False
+    container: bool = False
+    serverless: bool = False
+    gpu: bool = False
+    mpi: bool = False
+    sharedStorage: bool = False  # noqa: N815
+    dataStaging: bool = False  # noqa: N815
+    cancellation: bool = False
+    logStreaming: bool = False  # noqa: N815
+    simulation: bool = False
+
+
+class Runtime(Frozen):
+    """`runtimes[]`."""
+
+    id: Id
+    environmentVersionId: str = ""  # noqa: N815
+    name: Id
+    driver: Literal["slurm", "kubernetes", "ssh", "local", "serverless", "simgrid", "cloud"]
+    mode: Literal["execution", "simulation"]
+    role: str = ""
+    configuration: Open = {}
+    capabilities: Capabilities = Capabilities()
+
+
+class Resource(Frozen):
+    """`resources[]`."""
+
+    id: Id
+    environmentVersionId: str = ""  # noqa: N815
+    type: Literal[
+        "cluster", "node_pool", "kubernetes_machine", "hpc_partition", "hpc_machine", "cloud_vm", "fog_device",
+        "local_machine", "serverless_platform", "serverless_function", "batch_queue", "kubernetes_namespace",
+        "slurm_reservation", "machine",
+    ]  # fmt: skip
+    name: Id
+    providerId: str = ""  # noqa: N815
+    executionTarget: Literal["", "batch", "direct", "provisioned"] = ""  # noqa: N815
+    parentResourceId: str = ""  # noqa: N815
+    tier: str = ""
+    region: str = ""
+    zone: str = ""
+    architecture: str = ""
+    cpuCores: Count = 0  # noqa: N815
+    cpuCapacity: Amount = 0.0  # noqa: N815
+    memoryBytes: Count = 0  # noqa: N815
+    storageBytes: Count = 0  # noqa: N815
+    computeSpeedup: Amount = 0.0  # noqa: N815
+    pricePerSecond: Amount = 0.0  # noqa: N815
+    bootOverheadSeconds: Amount = 0.0  # noqa: N815
+    containerOverheadSeconds: Amount = 0.0  # noqa: N815
+    schedulable: bool = False
+    metadata: Open = {}
+
+
+class RuntimeBinding(Frozen):
+    """`resourceRuntimeBindings[]`."""
+
+    resourceId: Id  # noqa: N815
+    runtimeId: Id  # noqa: N815
+    enabled: bool = False
+    configuration: Open = {}
+
+
+class Relation(Frozen):
+    """`resourceRelations[]`."""
+
+    environmentVersionId: str = ""  # noqa: N815
+    sourceResourceId: Id  # noqa: N815
+    targetResourceId: Id  # noqa: N815
+    type: Literal["contains", "member_of", "accessible_via"]
+    metadata: Open = {}
+
+
+class StorageBinding(Frozen):
+    """`storages[].runtimeBindings[]`."""
+
+    runtimeId: Id  # noqa: N815
+    default: bool = False
+    hostPath: str = ""  # noqa: N815
+    containerPath: str = ""  # noqa: N815
+    readOnly: bool = False  # noqa: N815
+    configuration: Open = {}
+
+
+class Storage(Frozen):
+    """`storages[]`."""
+
+    id: Id
+    environmentVersionId: str = ""  # noqa: N815
+    name: Id
+    type: Literal["local", "pvc", "nfs", "s3", "lustre", "gcs", "s3-compatible", "ssh-filesystem"]
+    endpoint: str = ""
+    capacityBytes: Count = 0  # noqa: N815
+    shared: bool = False
+    readOnly: bool = False  # noqa: N815
+    configuration: Open = {}
+    credentialReference: str = ""  # noqa: N815
+    metadata: Open = {}
+    runtimeBindings: tuple[StorageBinding, ...] = ()  # noqa: N815
+    browseRoots: tuple[Open, ...] = ()  # noqa: N815
+    capabilities: Open = {}
+    health: Open = {}
+    indexPolicy: Open = {}  # noqa: N815
+    indexStatus: Open = {}  # noqa: N815
+
+
+class ResourceProfile(Frozen):
+    """`activityResourceProfiles[]`."""
+
+    id: Id
+    activityTypeId: str = ""  # noqa: N815
+    resourceId: Id  # noqa: N815
+    runtimeSeconds: Amount = 0.0  # noqa: N815
+    runtimeStdDevSeconds: Amount = 0.0  # noqa: N815
+    cpuUtilization: Amount = 0.0  # noqa: N815
+    peakMemoryBytes: Count = 0  # noqa: N815
+    diskReadBytes: Count = 0  # noqa: N815
+    diskWriteBytes: Count = 0  # noqa: N815
+    energyJoules: Amount = 0.0  # noqa: N815
+    source: str = ""
+    sampleSize: Count = 0  # noqa: N815
+    modelVersion: str = ""  # noqa: N815
+    metadata: Open = {}
+
+
+class Connection(Frozen):
+    """`connections[]`."""
+
+    id: Id
+    environmentId: str = ""  # noqa: N815
+    name: Id
+    type: Literal["ssh", "kubernetes", "cloud", "local", "agent"]
+    endpoint: str = ""
+    username: str = ""
+    credentialRef: str = ""  # noqa: N815
+    configuration: Open = {}
+    createdAt: str = ""  # noqa: N815
+
+
+class ConnectionCheck(Frozen):
+    """`connectionChecks[]`: observed, not authored."""
+
+    id: Id
+    connectionId: Id  # noqa: N815
+    status: Literal["online", "offline"]
+    message: str = ""
+    latencyMs: float = 0.0  # noqa: N815
+    checkedAt: str = ""  # noqa: N815
+    metadata: Open = {}
+
+
+class ConnectorBinding(Frozen):
+    """`connectorBindings[]`."""
+
+    id: Id
+    environmentId: str = ""  # noqa: N815
+    connector: Literal["rsync", "scp", "sftp", "http", "s3-compatible", "gcs"]
+    endpoint: str = ""
+    credentialRef: str = ""  # noqa: N815
+    configuration: Open = {}
+    health: Open = {}
+
+
+class EnvironmentFile(Frozen):
+    """`environment.yaml`."""
+
+    environment: Identity
+    version: Version
+    runtimes: tuple[Runtime, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    resourceRuntimeBindings: tuple[RuntimeBinding, ...] = ()  # noqa: N815
+    resourceRelations: tuple[Relation, ...] = ()  # noqa: N815
+    storages: tuple[Storage, ...] = ()
+    activityResourceProfiles: tuple[ResourceProfile, ...] = ()  # noqa: N815
+    connections: tuple[Connection, ...] = ()
+    connectionChecks: tuple[ConnectionCheck, ...] = ()  # noqa: N815
+    connectorBindings: tuple[ConnectorBinding, ...] = ()  # noqa: N815
+
+
+class ScopeFile(Frozen):
+    """`scope.yaml`."""
+
+    id: Id
+    name: Id
+    environmentVersionIds: tuple[Id, ...] = Field(min_length=1)  # noqa: N815
+    networkTopologyId: str = ""  # noqa: N815
+    metadata: Open = {}
+
+
+class Link(Frozen):
+    """`links[]` of a topology; bandwidth in bits a second."""
+
+    id: Id
+    topologyId: str = ""  # noqa: N815
+    sourceResourceId: Id  # noqa: N815
+    targetResourceId: Id  # noqa: N815
+    bandwidthBitsPerSecond: float = Field(gt=0)  # noqa: N815
+    latencySeconds: Amount = 0.0  # noqa: N815
+    pricePerByte: Amount = 0.0  # noqa: N815
+    bidirectional: bool = False
+    sharingPolicy: str = ""  # noqa: N815
+    maxConcurrentTransfers: Count = 0  # noqa: N815
+    metadata: Open = {}
+
+
+class TopologyFile(Frozen):
+    """`topology.yaml`."""
+
+    id: Id
+    name: Id
+    version: int = Field(ge=1)
+    executionScopeId: Id  # noqa: N815
+    links: tuple[Link, ...] = ()
+    metadata: Open = {}
+
+
+class Source(Frozen):
+    """`command.executable.source`."""
+
+    type: Literal[
+        "catalog",
+        "oci",
+        "local-container-image",
+        "build",
+        "local-file",
+        "remote-file",
+        "object-storage",
+        "http",
+    ]
+    reference: str = ""
+    artifactRef: Open = {}  # noqa: N815
+    artifactBuildRef: Any = None  # noqa: N815
+    path: str = ""
+    environmentRef: str = ""  # noqa: N815
+    resourceRef: str = ""  # noqa: N815
+    uri: str = ""
+    expectedDigest: str = ""  # noqa: N815
+    format: str = ""
+    credentialRef: str = ""  # noqa: N815
+
+
+class Delivery(Frozen):
+    """`command.executable.delivery`."""
+
+    strategy: Literal[
+        "auto", "managed", "use-in-place", "destination-pull", "gateway-transfer", "build-and-transfer",
+        "prefer-in-place",
+    ] = "auto"  # fmt: skip
+
+
+class Executable(Frozen):
+    """`command.executable`."""
+
+    source: Source
+    delivery: Delivery = Delivery()
+
+
+class Command(Frozen):
+    """`activities[].command`."""
+
+    executable: Executable | None = None
+    entrypoint: str = ""
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    workingDirectory: str = ""  # noqa: N815
+
+
+class Simulation(Frozen):
+    """`activities[].simulation`: its presence makes the activity simulation-only."""
+
+    model: str = ""
+    durationSeconds: Amount = 0.0  # noqa: N815
+    flops: Amount = 0.0
+    parameters: Open = {}
+
+
+class Activity(Frozen):
+    """`spec.activities[]`."""
+
+    name: Id
+    run: str = ""
+    command: Command | None = None
+    image: str = ""
+    runtime: str = ""
+    cpuLimit: str = ""  # noqa: N815
+    memoryLimit: str = ""  # noqa: N815
+    dependsOn: tuple[Id, ...] = ()  # noqa: N815
+    resourceSelector: str = ""  # noqa: N815
+    keepDisk: bool = False  # noqa: N815
+    mountPath: str = ""  # noqa: N815
+    expectedOutputs: tuple[str, ...] = ()  # noqa: N815
+    simulation: Simulation | None = None
+
+
+class DataDependency(Frozen):
+    """`spec.dataDependencies[]`: bytes on an edge that `dependsOn` makes."""
+
+    producerActivity: Id  # noqa: N815
+    consumerActivity: Id  # noqa: N815
+    logicalName: Id  # noqa: N815
+    sizeBytes: int = Field(ge=1)  # noqa: N815
+
+
+class WorkflowSpec(Frozen):
+    """`spec`."""
+
+    namespace: Id
+    image: str = ""
+    activities: tuple[Activity, ...] = Field(min_length=1)
+    dataDependencies: tuple[DataDependency, ...] = ()  # noqa: N815
+    storageClassName: str = ""  # noqa: N815
+    storageSize: str = ""  # noqa: N815
+    storagePolicy: Open = {}  # noqa: N815
+    mountPath: str = ""  # noqa: N815
+
+
+class WorkflowFile(Frozen):
+    """`workflow.yaml`."""
+
+    name: Id
+    spec: WorkflowSpec
+
+
+KINDS: dict[str, ScopeKind] = {
+    "local_machine": ScopeKind.LOCAL,
+    "machine": ScopeKind.LOCAL,
+    "hpc_partition": ScopeKind.HPC,
+    "hpc_machine": ScopeKind.HPC,
+    "batch_queue": ScopeKind.HPC,
+    "slurm_reservation": ScopeKind.HPC,
+    "cloud_vm": ScopeKind.CLOUD,
+}
+#: metadata key -> key of a scope in akotf.yaml, and of its `nodes`
+SCOPE_KEYS = {
+    "akotf.backend": "backend", "akotf.partition": "partition", "akotf.queueWait": "queue_wait",
+    "akotf.price": "price", "akotf.provider": "provider", "akotf.regions": "regions", "akotf.market": "market",
+}  # fmt: skip
+NODE_KEYS = {
+    "akotf.nodes": "count", "akotf.gpu": "gpu", "akotf.gpus": "gpus", "akotf.cpus": "cpus",
+    "akotf.memory": "memory", "akotf.bandwidth": "bandwidth",
+}  # fmt: skip
+METADATA_KEYS = frozenset({"akotf.scope", "akotf.kind", *SCOPE_KEYS, *NODE_KEYS})
+
+
+def derive_scopes(inventory: EnvironmentFile) -> dict[str, ScopeSpec]:
+    """The scopes that AkôFlow resources stand for, by name.
+
+    Schedulable resources of a known type, or with `akotf.kind`, count; several resources with one `akotf.scope`
+    join their regions. ValueError (pydantic's) when the metadata don't make a scope.
+    """
+    scopes: dict[str, dict[str, Any]] = {}
+    for resource in inventory.resources:
+        kind = resource.metadata.get("akotf.kind") or KINDS.get(resource.type)
+        if kind is None or not resource.schedulable:
+            continue
+        name = str(resource.metadata.get("akotf.scope") or scope_name(resource.id))
+        data = _scope_data(resource, ScopeKind(kind))
+        if name in scopes:
+            joined = [*scopes[name].get("regions", ()), *data.get("regions", ())]
+            data = {**data, **scopes[name], "regions": list(dict.fromkeys(joined))}
+        scopes[name] = data
+    return {name: ScopeSpec.model_validate(data) for name, data in scopes.items()}
+
+
+def scope_name(resource_id: str) -> str:
+    """A scope's name from a resource's id: lower case, every other character a dash."""
+    name = re.sub(r"[^a-z0-9]+", "-", resource_id.lower()).strip("-")[:63].rstrip("-")
+    return name if re.match(NAME, name) else f"scope-{name}"[:63].rstrip("-")
+
+
+def _scope_data(resource: Resource, kind: ScopeKind) -> dict[str, Any]:
+    meta = resource.metadata
+    data: dict[str, Any] = {"kind": kind}
+    data |= {key: meta[name] for name, key in SCOPE_KEYS.items() if name in meta}
+    if kind is ScopeKind.HPC:
+        if resource.type in ("hpc_partition", "batch_queue") and resource.providerId:
+            data.setdefault("partition", resource.providerId)
+        nodes = {"count": 1} | {key: meta[name] for name, key in NODE_KEYS.items() if name in meta}
+        if resource.cpuCores:
+            nodes.setdefault("cpus", resource.cpuCores)
+        if resource.memoryBytes:
+            nodes.setdefault("memory", resource.memoryBytes)
+        if {"cpus", "memory"} <= nodes.keys():
+            data["nodes"] = NodeInventory.model_validate(nodes)
+    if kind is ScopeKind.CLOUD and resource.region:
+        data.setdefault("regions", [resource.region])
+    if kind is not ScopeKind.CLOUD and resource.pricePerSecond and "price" not in data:
+        data["price"] = Rate(amount=Decimal(str(resource.pricePerSecond)) * 3600, per="node")
+    return data

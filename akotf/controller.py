@@ -104,7 +104,7 @@ class Controller:
 
     def _read(self, live: Live) -> Observation | None:
         try:
-            observation = self.session.telemetry.read(live.node_directory)
+            observation: Observation = self.session.telemetry.read(live.node_directory)
         except TelemetryUnavailable as error:
             if self.deaf != error.message:
                 self.session.emit("note", f"telemetry is not available: {error.message}")

@@ -48,7 +48,7 @@ def parameters_of(arguments: argparse.Namespace) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"{text!r} is not NAME=VALUE", where="--parameter", remedy="-p steps=600")
-        pairs[name] = value
+        pairs[f"parameters.{name}"] = value
     return pairs
 
 

@@ -51,13 +51,13 @@ def examine(folder: Path) -> list[Check]:
         terraform, remedy = terraform_for(folder).version(), ""
     except AkotfError as error:
         terraform, remedy = "", error.remedy or error.message
-    devices = gpu.devices()
-    names = ", ".join(str(d.get("name")) for d in devices.gpus)
+    found = gpu.read()
+    names = ", ".join(str(device.get("name")) for device in found.devices)
     return [
         Check("all", "terraform or tofu", terraform, True, remedy),
         Check("all", "git", shutil.which("git") or "", False, "apt-get install git (names the commit in the journal)"),
         Check("local", "torch", _package("torch"), False, "pip install 'akotf[train]' (measures devices, traces builders)"),
-        Check("local", "GPU (NVML)", names, False, f"the CPU trains: {devices.reason}"),
+        Check("local", "GPU (NVML)", names, False, f"the CPU trains: {found.reason}"),
         Check("hpc", "sbatch", shutil.which("sbatch") or "", False, "the client commands of your Slurm"),
         Check("cloud", "boto3", _package("boto3"), False, "pip install 'akotf[aws]'"),
         Check("cloud", "google-cloud-compute", _package("google.cloud.compute"), False, "pip install 'akotf[gcp]'"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
+from pydantic import BaseModel
+
 from akotf.model.config import EnvironmentSpec, RunSpec, TemplateSpec
 from akotf.model.policy import Rule
 
 EXAMPLES = ("akotf schema akotf.yaml > akotf.schema.json",)
 
-_MODELS = {
+_MODELS: dict[str, type[BaseModel]] = {
     "akotf.yaml": EnvironmentSpec,
     "template.yaml": TemplateSpec,
     "run.yaml": RunSpec,

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from akotf.cli.view import View, show
 from akotf.errors import ConfigError, UsageError
-from akotf.load import template
+from akotf.load import template, yaml
+from akotf.load.environment import AKOTF
+from akotf.load.nodes import MapNode, TextNode
 from akotf.model.finding import has_errors
 from akotf.wiring import catalogues, project_folders
 
@@ -36,8 +38,22 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what == "list":
         rows = template.list_templates(catalogues(start))
         view.result(
-            {"schema": 1, "templates": rows},
-            "\n".join(f"{r['name']}@{r['version']:<10} {r['digest'][:19]}  {r['description']}" for r in rows),
+            {
+                "schema": 1,
+                "templates": [
+                    {
+                        "reference": r.reference,
+                        "content": r.content,
+                        "published": r.published,
+                        "folder": str(r.folder),
+                    }
+                    for r in rows
+                ],
+            },
+            "\n".join(
+                f"{r.reference:<24} {'published' if r.published else 'draft':<9} {r.content[:19]}  {r.description}"
+                for r in rows
+            ),
         )
         return 0
     if arguments.what == "verify":
@@ -51,19 +67,25 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"`akotf template {arguments.what}` needs a target", remedy="akotf template --help")
     if arguments.what == "show":
         return _show(arguments, view, start)
-    if arguments.what == "lock":
-        folder = Path(arguments.target).absolute()
-        digest = template.lock_environment(folder, catalogues(folder))
-        view.result({"schema": 1, "digest": digest}, f"pinned {digest} in {folder / 'akotf.lock'}")
-        return 0
     folder = Path(arguments.target).absolute()
-    digest = template.publish(folder, project_folders("modules", folder)[0], folder.parent.parent)
-    view.result({"schema": 1, "digest": digest}, f"published {digest}")
+    if arguments.what == "lock":
+        reference = environment_template(folder)
+        ref = template.lock(folder, reference, catalogues(folder))
+        view.result(
+            {"schema": 1, **ref.to_json()}, f"pinned {reference} as {ref.content} in {folder / 'akotf.lock'}"
+        )
+        return 0
+    modules = project_folders("modules", folder)
+    if not modules:
+        raise UsageError("there is no modules/ folder above the template", where=str(folder))
+    digest = template.publish(folder, modules[0], folder.parent.parent)
+    view.result({"schema": 1, "content": digest}, f"published {digest}")
     return 0
 
 
 def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
-    spec, ref = template.find(arguments.target, catalogues(start))
+    found = template.open_template(arguments.target, catalogues(start))
+    spec, ref = found.spec, found.ref
     lines = [f"{ref.name}@{ref.version}  {ref.content}", spec.description, ""]
     for name, parameter in spec.parameters.items():
         bounds = (
@@ -76,3 +98,14 @@ def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
         lines.append(f"  {name:<22} {parameter.type}{unit}{bounds}, {default}: {parameter.help}")
     view.result({"schema": 1, "template": ref.to_json(), "spec": spec.to_json()}, "\n".join(lines))
     return 0
+
+
+def environment_template(folder: Path) -> str:
+    """The `NAME@VERSION` that an environment asks for, whatever its lock says."""
+    node = yaml.read(folder / AKOTF)
+    asked = node.get("template") if isinstance(node, MapNode) else None
+    if not isinstance(asked, TextNode):
+        raise UsageError(
+            "akotf.yaml names no template", where=str(folder / AKOTF), remedy="template: NAME@VERSION"
+        )
+    return asked.text

@@ -96,5 +96,6 @@ def launch(request: RunRequest, grace: float) -> dict[str, Any]:
             "heartbeat": variables["AKOTF_HEARTBEAT"],
             "environment_keys": sorted({*variables, *request.secrets}),
             "baseline": request.baseline_digest,
+            "cpu_slots": sorted(request.cpu_slots),
         },
     }

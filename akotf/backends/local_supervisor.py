@@ -206,7 +206,7 @@ def _execute(argv: list[bytes], variables: dict[bytes, bytes]) -> None:
         os.execvpe(argv[0], argv, variables)  # noqa: S606 - opaque words, no shell
     except OSError as error:
         word = argv[0].decode(errors="replace")
-        raise OSError(error.errno, f"{word!r} can't be executed: {os.strerror(error.errno)}") from None
+        raise OSError(error.errno or 0, f"{word!r} can't be executed: {error.strerror}") from None
 
 
 def _redirect(folder: Path) -> None:

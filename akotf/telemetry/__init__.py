@@ -1,1 +1,1 @@
-"""telemetry."""
+"""Reading nodes: the client of their agents."""

@@ -266,6 +266,13 @@ class StaticTelemetry:
     def __init__(self, *observations: Observation | TelemetryUnavailable) -> None:
         self.observations = list(observations)
         self.reads: list[Path] = []
+        self.agents: list[tuple[Path, float]] = []
+
+    def start_agent(self, node_directory: Path, interval: float = 5.0, linger: float = 30.0) -> None:
+        """Remembered in `agents` as (folder, interval)."""
+        if linger <= 0:
+            raise ValueError("an agent lingers for a positive time")
+        self.agents.append((node_directory, interval))
 
     def read(self, node_directory: Path) -> Observation:
         """The next observation, or the given error raised."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from akotf.errors import ConfigError
 from akotf.model.finding import Finding, Position
@@ -58,12 +59,7 @@ def read_rule(path: Path) -> tuple[Rule | None, list[Finding]]:
     except yaml.YAMLError as error:
         return None, [_not_yaml(path, error)]
     except ValidationError as error:
-        return None, [
-            fault(
-                path, e["msg"].removeprefix("Value error, "), field=".".join(str(part) for part in e["loc"])
-            )
-            for e in error.errors(include_url=False)
-        ]
+        return None, [_mismatch(path, e) for e in error.errors(include_url=False)]
     if rule.id != path.parent.name:
         remedy = f"call the folder {rule.id}, or the rule {path.parent.name}"
         return None, [
@@ -84,6 +80,13 @@ def fault(
     prefix = f"{field}: " if field else ""
     position = Position(file=str(path), line=line, column=column)
     return Finding(rule="policy/rule", message=prefix + message, position=position, path=field, remedy=remedy)
+
+
+def _mismatch(path: Path, error: ErrorDetails) -> Finding:
+    field = ".".join(str(part) for part in error["loc"])
+    unquoted = error["type"] == "string_type" and not isinstance(error["input"], (dict, list))
+    remedy = "put the text in quotes" if unquoted else ""  # YAML takes no, yes and 1.0 for other things
+    return fault(path, error["msg"].removeprefix("Value error, "), field=field, remedy=remedy)
 
 
 def _not_yaml(path: Path, error: yaml.YAMLError) -> Finding:

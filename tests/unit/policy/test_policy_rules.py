@@ -1,0 +1,162 @@
+"""Reading rules, testing them by their own inputs, and the rules that akotf ships."""
+
+from pathlib import Path
+
+import pytest
+
+from akotf.errors import ConfigError
+from akotf.model.policy import Stage
+from akotf.policy.rules import load_rules
+from akotf.policy.selftest import explain, test_rules
+
+SHIPPED = Path(__file__).parents[3] / "policies"
+
+RULE = """\
+version: 1
+id: {id}
+title: {title}
+level: advisory
+stage: config
+expr: {expr}
+message: refused
+why: because
+remedy: mend it
+"""
+
+
+def write(folder, name, *, called="", title="T", expr="object.n < 3", inputs=True):
+    path = folder / name / "rule.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(RULE.format(id=called or name, title=title, expr=expr))
+    if inputs:
+        write_input(path.parent / "pass" / "a.yaml", "object: {n: 1}")
+        write_input(path.parent / "fail" / "a.yaml", "object: {n: 3}")
+    return path
+
+
+def write_input(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def messages(folder):
+    return [(Path(f.position.file).relative_to(folder).as_posix(), f.message) for f in test_rules([folder])]
+
+
+def test_the_first_folder_wins(tmp_path):
+    write(tmp_path / "own", "a", title="mine")
+    write(tmp_path / "shipped", "a", title="theirs")
+    write(tmp_path / "shipped", "b", title="theirs")
+    rules = load_rules([tmp_path / "own", tmp_path / "shipped", tmp_path / "not-there"])
+    assert [(r.id, r.title) for r in rules] == [("a", "mine"), ("b", "theirs")]
+
+
+def test_all_faults_come_at_once_with_their_places(tmp_path):
+    write(tmp_path, "a", called="other")
+    (tmp_path / "empty").mkdir()
+    broken = tmp_path / "broken" / "rule.yaml"
+    broken.parent.mkdir()
+    broken.write_text("version: 1\nid: [\n")
+    wrong = write(tmp_path, "wrong")
+    wrong.write_text(wrong.read_text().replace("level: advisory", "level: high") + "extra: 1\n")
+    with pytest.raises(ConfigError, match="5 faults") as caught:
+        load_rules([tmp_path])
+    found = [(Path(f.position.file).parent.name, f.position.line, f.path) for f in caught.value.findings]
+    assert found == [
+        ("a", 0, "id"),
+        ("broken", 3, ""),
+        ("empty", 0, ""),
+        ("wrong", 0, "level"),
+        ("wrong", 0, "extra"),
+    ]
+
+
+def test_unquoted_text_is_explained(tmp_path):
+    path = write(tmp_path, "a")
+    path.write_text(path.read_text().replace("message: refused", "message: no"))
+    with pytest.raises(ConfigError) as caught:
+        load_rules([tmp_path])
+    assert [(f.path, f.remedy) for f in caught.value.findings] == [("message", "put the text in quotes")]
+
+
+def test_a_good_rule_has_no_findings(tmp_path):
+    write(tmp_path, "good")
+    assert messages(tmp_path) == []
+
+
+def test_a_rule_without_inputs_is_an_error(tmp_path):
+    write(tmp_path, "bare", inputs=False)
+    assert messages(tmp_path) == [
+        ("bare/rule.yaml", "rule bare has no pass input"),
+        ("bare/rule.yaml", "rule bare has no fail input"),
+    ]
+
+
+def test_a_rule_that_never_fires_is_an_error(tmp_path):
+    write(tmp_path, "lax", expr="object.n < 30")
+    assert messages(tmp_path) == [
+        ("lax/fail/a.yaml", "expected fail, the rule said pass"),
+        ("lax/rule.yaml", "rule lax never fires on any of its inputs"),
+    ]
+
+
+def test_a_rule_that_refuses_what_it_should_let_pass_is_an_error(tmp_path):
+    write(tmp_path, "strict", expr="object.n < 0")
+    assert messages(tmp_path) == [("strict/pass/a.yaml", "expected pass, the rule said fail")]
+
+
+@pytest.mark.parametrize("expr", ["object.n <", "object.n", "objekt.n < 1", "length(object.n) < 1"])
+def test_a_rule_that_is_wrong_is_an_error(tmp_path, expr):
+    write(tmp_path, "wrong", expr=expr)
+    ((file, _),) = messages(tmp_path)
+    assert file == "wrong/rule.yaml"
+
+
+def test_a_rule_without_inputs_is_compiled_too(tmp_path):
+    write(tmp_path, "wrong", expr="object.n <", inputs=False)
+    assert any("does not compile" in message for _, message in messages(tmp_path))
+
+
+def test_a_rule_that_kills_its_child_is_an_error(tmp_path):
+    write(tmp_path, "huge", expr="+".join(["1"] * 20_000) + " > 0")
+    ((_, message),) = messages(tmp_path)
+    assert "evaluation died" in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- 1", "{}", "object: 1", "object: {}\nobjects: []", "objects: {}", "object: {}\ndocument: 3",
+     "object: {}\nother: 1", "object: {n: 1}\nexpect: fail", "object: ["],
+)  # fmt: skip
+def test_inputs_that_make_no_sense_are_errors(tmp_path, text):
+    write(tmp_path, "rule")
+    write_input(tmp_path / "rule" / "pass" / "b.yaml", text)
+    assert [file for file, _ in messages(tmp_path)] == ["rule/pass/b.yaml"]
+
+
+def test_inputs_may_expect_unknown_and_skipped(tmp_path):
+    path = write(tmp_path, "rule", expr="object.n < input.max")
+    path.write_text(path.read_text() + "reads: [n]\nmatch: object.kind == 'a'\n")
+    for name, text in {
+        "pass/a": "{object: {kind: a, n: 1}, document: {max: 2}}",
+        "pass/b": "{object: {kind: b}, expect: skipped}",
+        "fail/a": "{object: {kind: a, n: 3}, document: {max: 2}}",
+        "fail/b": "{object: {kind: a}, expect: unknown}",
+    }.items():
+        write_input(path.parent / f"{name}.yaml", text)
+    assert messages(tmp_path) == []
+
+
+def test_the_shipped_rules_hold_on_their_inputs():
+    assert [str(f) for f in test_rules([SHIPPED])] == []
+
+
+def test_every_stage_has_a_shipped_rule():
+    assert {rule.stage for rule in load_rules([SHIPPED])} == set(Stage)
+
+
+def test_explain_says_what_a_rule_says():
+    (rule,) = [r for r in load_rules([SHIPPED]) if r.id == "max-destroys"]
+    told = explain(rule)
+    for part in (rule.title, rule.expr, rule.why, rule.remedy, "max = 3", "only a waiver", "tfplan"):
+        assert part in told

@@ -19,6 +19,7 @@ from akotf.controller import controller_for
 from akotf.errors import RunFailed
 from akotf.model.run import Run, RunState
 from akotf.model.units import parse_duration
+from akotf.pipeline.healing import settle
 from akotf.pipeline.live import live_of
 from akotf.pipeline.provisioning import up
 from akotf.pipeline.session import Session
@@ -45,6 +46,7 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
     view = View(arguments)
     session = session_of(arguments, view)
     try:
+        settle(session)
         live = up(
             session,
             approve=approver(arguments),

@@ -8,18 +8,21 @@ from akotf.apply.heal import heal
 from akotf.errors import AkotfError, TelemetryUnavailable, TerraformError
 from akotf.model.config import ScopeKind
 from akotf.model.drift import Decision, Drift
-from akotf.model.run import AttemptOutcome, AttemptStatus
+from akotf.model.run import AttemptOutcome, AttemptStatus, Run
 from akotf.model.tree import FileTree
 from akotf.monitor import detect
 from akotf.pipeline import recording
 from akotf.pipeline.judging import judge_heal
-from akotf.pipeline.live import BASELINE_ADDRESS, Live, stored
+from akotf.pipeline.live import BASELINE_ADDRESS, Live, live_of, status_of, stored
 from akotf.pipeline.session import Session
 from akotf.run import attempts
 
 #: After these the run goes back to the queue by itself, at most MAX_ATTEMPTS times.
 RETRIED = frozenset({AttemptOutcome.PREEMPTED, AttemptOutcome.NODE_FAILED})
 MAX_ATTEMPTS = 10
+
+#: Seconds to wait for somebody who is settling or healing the same run.
+SETTLE_WAIT = 120.0
 
 #: Seconds between asking a training to save and leave, and forcing it.
 GRACE = 30.0
@@ -62,6 +65,8 @@ def heal_in_place(s: Session, live: Live, decision: Decision) -> None:
 def restart(s: Session, live: Live, decision: Decision) -> Live:
     """Stop the attempt and go on from the last complete checkpoint with the approved values."""
     with s.leases.acquire(s.layout.environment.name, "heal"):
+        if moved := _moved_on(s, live):
+            return moved  # somebody else restarted or ended it meanwhile
         s.emit("heal", decision)
         body = {"action": decision.action.value, "drifts": [d.to_json() for d in decision.drifts]}
         s.journal.append("heal.intent", body, environment=live.run.environment, subject=live.run.id)
@@ -77,15 +82,45 @@ def restart(s: Session, live: Live, decision: Decision) -> Live:
 
 
 def attempt_ended(s: Session, live: Live, status: AttemptStatus) -> Live:
-    """Settle an ended attempt: another attempt after preemption or node loss, else the run's end and its evidence."""
+    """Settle an ended attempt: another attempt after preemption or node loss, else the run's end and its evidence.
+
+    Several processes may see the same end (apply, monitor, cancel): one settles it, the others get its result.
+    """
     outcome = status.outcome or AttemptOutcome.FAILED
-    if outcome in RETRIED and live.request.attempt < MAX_ATTEMPTS:
-        return _next_attempt(s, live, outcome, status.reason)
-    run = attempts.finish(live.run, status, layout=s.layout, journal=s.journal, clock=s.clock)
-    ended = replace(live, run=run)
-    recording.record(s, ended)
-    s.emit("ended", run)
+    with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
+        ended = _moved_on(s, live)
+        if ended is None and outcome in RETRIED and live.request.attempt < MAX_ATTEMPTS:
+            ended = _next_attempt(s, live, outcome, status.reason)
+        elif ended is None:
+            run = attempts.finish(live.run, status, layout=s.layout, journal=s.journal, clock=s.clock)
+            ended = replace(live, run=run)
+    if ended.run.state.final:
+        recording.record(s, ended)
+        s.emit("ended", ended.run)
     return ended
+
+
+def settle(s: Session) -> Run | None:
+    """Bring the latest run on record up to what really is: a cut-off submission, an end that nobody watched."""
+    run = attempts.latest(s.layout)
+    if run is None or run.state.final:
+        return run
+    if run.attempts and run.attempts[-1].handle is None:
+        with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
+            run = attempts.recover(
+                run, layout=s.layout, backend=s.backend(run.backend), journal=s.journal, clock=s.clock
+            )
+    live = live_of(s, run)
+    status = status_of(s, live)
+    return attempt_ended(s, live, status).run if status.state.final else run
+
+
+def _moved_on(s: Session, live: Live) -> Live | None:
+    """The run as somebody else left it, when it ended or went on to another attempt meanwhile."""
+    run = attempts.load_run(s.layout, live.run.id)
+    if run.state.final or run.attempts[-1].number != live.request.attempt:
+        return live_of(s, run)
+    return None
 
 
 def cancel(s: Session, live: Live, *, grace: float) -> Live:

@@ -19,9 +19,18 @@ from akotf.run import attempts
 
 
 def record(s: Session, live: Live) -> None:
-    """Prediction error and evidence of an ended run; then machines go as the lifecycle says."""
-    observed = observe(s, live)
-    body = calibration.prediction_body(live.candidate, live.inputs, observed, live.run)
+    """Prediction error and evidence of an ended run, once; then machines go as the lifecycle says."""
+    with s.leases.acquire(f"{s.layout.environment.name}-record", "record", timeout=120.0):
+        if s.layout.run_evidence(live.run.id).is_dir():
+            return
+        _write(s, live)
+    wanted = live.state.environment.lifecycle.teardown
+    if wanted == "always" or (wanted == "on-success" and live.run.state is RunState.SUCCEEDED):
+        _tear_down(s, live)
+
+
+def _write(s: Session, live: Live) -> None:
+    body = calibration.prediction_body(live.candidate, live.inputs, observe(s, live), live.run)
     if live.run.state is RunState.SUCCEEDED:
         # Only a run that did all its work teaches the planner; the others keep their error as evidence.
         s.journal.append("prediction.recorded", body, environment=live.run.environment, subject=live.run.id)
@@ -42,21 +51,22 @@ def record(s: Session, live: Live) -> None:
         "evidence.written", {"folder": str(folder)}, environment=live.run.environment, subject=live.run.id
     )
     s.emit("recorded", {"prediction": body, "evidence": str(folder), "run": live.run.id})
-    wanted = live.state.environment.lifecycle.teardown
-    if wanted == "always" or (wanted == "on-success" and live.run.state is RunState.SUCCEEDED):
-        try:
-            provisioning.tear_down(s, live.state, live.deployment, lock_timeout=60.0)
-        except AkotfError as error:
-            s.emit(
-                "note",
-                f"tearing down failed: {error.message}; try again with: akotf destroy {s.layout.environment}",
-            )
-            s.journal.append(
-                "destroy.failed",
-                {"error": str(error)},
-                environment=live.run.environment,
-                subject=live.deployment.id,
-            )
+
+
+def _tear_down(s: Session, live: Live) -> None:
+    try:
+        provisioning.tear_down(s, live.state, live.deployment, lock_timeout=60.0)
+    except AkotfError as error:
+        s.emit(
+            "note",
+            f"tearing down failed: {error.message}; try again with: akotf destroy {s.layout.environment}",
+        )
+        s.journal.append(
+            "destroy.failed",
+            {"error": str(error)},
+            environment=live.run.environment,
+            subject=live.deployment.id,
+        )
 
 
 def observe(s: Session, live: Live) -> Observed:

@@ -67,7 +67,7 @@ def read_documents(folder: Path, inside: Callable[[Path, str], Path]) -> Documen
         if not (folder / file).exists():
             continue
         try:
-            node = yaml.read(inside(folder, file), str(folder / file))
+            node = yaml.read(inside(folder, file))
         except ConfigError as error:
             place = Position(file=str(folder / file))
             own = Finding(rule="akoflow/file", message=error.message, position=place, remedy=error.remedy)

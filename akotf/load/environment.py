@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 from akotf.errors import ConfigError
 from akotf.load import akoflow, yaml
 from akotf.load.bind import Bound, bind
-from akotf.load.catalogue import split_reference
-from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, replaced
+from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted, replaced
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.load.rendering import Rendered, render
 from akotf.load.template import RUN, Template, check_pin, open_template
@@ -29,18 +27,24 @@ class _Faults:
 
     findings: list[Finding] = field(default_factory=list)
 
-    @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Take the findings of a ConfigError; one without findings becomes one."""
-        try:
-            yield
-        except ConfigError as error:
-            if not error.findings:
-                place = Position(file=error.where) if error.where else None
-                self.findings.append(
-                    Finding(rule="config/file", message=error.message, position=place, remedy=error.remedy)
-                )
-            self.findings.extend(error.findings)
+    def take(self, error: ConfigError, mark: Mark | None = None, path: str = "") -> None:
+        """The findings of an error; one without findings becomes one, at `mark`."""
+        place = mark.position() if mark else Position(file=error.where) if error.where else None
+        own = Finding(
+            rule="config/template" if mark else "config/file", message=error.message, position=place, path=path,
+            remedy=error.remedy,
+        )  # fmt: skip
+        self.findings.extend(error.findings or [own])
+
+
+@dataclass
+class _Instance:
+    """A template with an environment's parameters in it, as far as it could be read."""
+
+    template: Template | None = None
+    parameters: Parameters = field(default_factory=Parameters)
+    rendered: Rendered | None = None
+    run: Bound[RunSpec] | None = None
 
 
 def load(
@@ -57,34 +61,36 @@ def load(
     if not (folder / AKOTF).exists():
         raise ConfigError(f"{folder} has no {AKOTF}", where=str(folder), remedy=f"akotf init {folder}")
     faults = _Faults()
-    node: Node | None = None
-    with faults.gathered():
-        node = yaml.read(inside(folder, AKOTF), str(folder / AKOTF))
-        node = _overridden(node, overrides or {})
-    documents = akoflow.Documents()
-    with faults.gathered():
-        documents = akoflow.read_documents(folder, inside)
+    documents = akoflow.read_documents(folder, inside)
     faults.findings.extend(documents.findings)
-    if node is None:
-        raise _error(folder, faults.findings)
+    try:
+        node = _overridden(yaml.read(inside(folder, AKOTF)), overrides or {})
+    except ConfigError as error:
+        faults.take(error)
+        raise _error(folder, faults.findings) from error
     bound = bind(node, EnvironmentSpec)
-    faults.findings.extend(bound.findings)
-    template, parameters, rendered, run = _template(folder, node, catalogues, faults)
-    if bound.value is None or template is None or run is None or run.value is None or faults.findings:
+    faults.findings[:0] = bound.findings
+    made = _instantiate(folder, node, catalogues, faults)
+    if (
+        bound.value is None
+        or made.template is None
+        or made.run is None
+        or made.run.value is None
+        or faults.findings
+    ):
         raise _error(folder, faults.findings)
     spec, derived = _with_scopes(bound.value, documents)
-    spec = spec.model_copy(update={"parameters": {k: parameters.values[k] for k in parameters.given}})
-    positions = {**documents.positions, **bound.positions, **run.positions}
+    given = {name: made.parameters.values[name] for name in made.parameters.given}
     return DesiredState(
-        environment=spec,
-        template=template.ref,
-        parameters=parameters.values,
-        run=run.value,
+        environment=spec.model_copy(update={"parameters": given}),
+        template=made.template.ref,
+        parameters=made.parameters.values,
+        run=made.run.value,
         akoflow=documents.data,
         folder=folder.resolve(),
-        template_folder=template.folder.resolve(),
-        positions=positions,
-        origins=_origins(bound, run, rendered, parameters, derived),
+        template_folder=made.template.folder.resolve(),
+        positions={**documents.positions, **bound.positions, **made.run.positions},
+        origins=_origins(bound, made, derived),
     )
 
 
@@ -128,56 +134,40 @@ def _given(value: Any, mark: Mark) -> Node:
     return TextNode(str(value), True, mark)
 
 
-def _template(
-    folder: Path, node: Node, catalogues: Sequence[Path], faults: _Faults
-) -> tuple[Template | None, Parameters, Rendered | None, Bound[RunSpec] | None]:
+def _instantiate(folder: Path, node: Node, catalogues: Sequence[Path], faults: _Faults) -> _Instance:
     """The template that akotf.yaml names, its parameters, and run.yaml with them."""
+    made = _Instance()
     reference = node.get("template") if isinstance(node, MapNode) else None
-    nothing = Parameters()
-    if not isinstance(reference, TextNode):
-        return None, nothing, None, None
-    template = None
-    with faults.gathered(), _at(reference.mark, "template"):
-        split_reference(reference.text)
+    if not isinstance(node, MapNode) or not isinstance(reference, TextNode):
+        return made
+    try:
         template = open_template(reference.text, catalogues)
-    if template is None:
-        return None, nothing, None, None
-    with faults.gathered():
+    except ConfigError as error:
+        faults.take(error, reference.mark, "template")
+        return made
+    try:
         check_pin(template, folder)
-    assert isinstance(node, MapNode)
+    except ConfigError as error:
+        faults.take(error)
     entry = node.entries.get("parameters")
     mark = entry.mark if entry else reference.mark
-    parameters = bind_parameters(template.spec, template.node, entry.value if entry else None, mark)
-    faults.findings.extend(parameters.findings)
-    if parameters.findings:
-        return template, parameters, None, None
-    with faults.gathered():
-        rendered = render(yaml.read(template.folder / RUN), parameters.values, parameters.given)
-        faults.findings.extend(rendered.findings)
-        run = None
-        if not rendered.findings:
-            run = bind(rendered.node, RunSpec, prefix="run")
-            faults.findings.extend(run.findings)
-        return template, parameters, rendered, run
-    return template, parameters, None, None
-
-
-@contextmanager
-def _at(mark: Mark, path: str) -> Iterator[None]:
-    """Give a ConfigError without findings the place in akotf.yaml that caused it."""
+    made.template = template
+    made.parameters = bind_parameters(template.spec, template.node, entry.value if entry else None, mark)
+    faults.findings.extend(made.parameters.findings)
+    if made.parameters.findings:
+        return made
     try:
-        yield
-    except ConfigError as error:
-        if error.findings:
-            raise
-        finding = Finding(
-            rule="config/template",
-            message=error.message,
-            position=mark.position(),
-            path=path,
-            remedy=error.remedy,
+        made.rendered = render(
+            yaml.read(template.folder / RUN), made.parameters.values, made.parameters.given
         )
-        raise ConfigError(error.message, [finding]) from error
+    except ConfigError as error:
+        faults.take(error)
+        return made
+    faults.findings.extend(made.rendered.findings)
+    if not made.rendered.findings:
+        made.run = bind(made.rendered.node, RunSpec, prefix="run")
+        faults.findings.extend(made.run.findings)
+    return made
 
 
 def _with_scopes(
@@ -191,18 +181,16 @@ def _with_scopes(
     return spec.model_copy(update={"scopes": scopes}), frozenset(scopes)
 
 
-def _origins(
-    environment: Bound[EnvironmentSpec], run: Bound[RunSpec], rendered: Rendered | None, parameters: Parameters,
-    derived: frozenset[str],
-) -> dict[str, str]:  # fmt: skip
+def _origins(environment: Bound[EnvironmentSpec], made: _Instance, derived: frozenset[str]) -> dict[str, str]:
     """Where each value comes from: template | parameter | environment | akoflow | default."""
-    origins = dict.fromkeys((p for p in environment.positions if p), "environment")
+    origins = dict.fromkeys((path for path in environment.positions if path), "environment")
     origins |= dict.fromkeys((f"scopes.{name}" for name in derived), "akoflow")
-    origins |= dict.fromkeys((p for p in run.positions if p != "run"), "template")
-    for name in parameters.values:
-        origins[f"parameters.{name}"] = "environment" if name in parameters.given else "default"
-    for path, names in (rendered.uses if rendered else {}).items():
-        key = ".".join(str(part) for part in ("run", *path))
+    if made.run is not None:
+        origins |= dict.fromkeys((path for path in made.run.positions if path != "run"), "template")
+    for name in made.parameters.values:
+        origins[f"parameters.{name}"] = "environment" if name in made.parameters.given else "default"
+    for path, names in (made.rendered.uses if made.rendered else {}).items():
+        key = dotted(("run", *path))
         if key in origins and names:
-            origins[key] = "parameter" if any(n in parameters.given for n in names) else "default"
+            origins[key] = "parameter" if any(n in made.parameters.given for n in names) else "default"
     return origins

@@ -65,13 +65,13 @@ class _Typed:
             if value < bound if broken == "below" else value > bound:
                 limit = self.shown(bound)
                 raise Fault(f"{self.shown(value)} is {broken} {limit}", f"write {words} {limit}", "bounds")
-        if choices := self.choices():
-            if not any(type(c) is type(value) and c == value for c in choices):
-                raise Fault(
-                    f"{self.shown(value)} is not a choice",
-                    suggest(str(value), [str(c) for c in choices]),
-                    "choice",
-                )
+        choices = self.choices()
+        if choices and not any(type(c) is type(value) and c == value for c in choices):
+            raise Fault(
+                f"{self.shown(value)} is not a choice",
+                suggest(str(value), [str(c) for c in choices]),
+                "choice",
+            )
 
     def choices(self) -> list[Any]:
         """The choices as values of the parameter's type."""
@@ -117,7 +117,7 @@ def bind_parameters(
     result = Parameters()
     typed = _typed(template, template_node, result)
     entries = given.entries if isinstance(given, MapNode) else {}
-    for name, entry in entries.items():
+    for name, stray in entries.items():
         if name not in typed:
             remedy = suggest(name, sorted(template.parameters))
             _note(
@@ -195,7 +195,7 @@ def _typed(template: TemplateSpec, node: MapNode, result: Parameters) -> dict[st
     typed = {}
     nodes = node.get("parameters")
     for name, spec in template.parameters.items():
-        entry = nodes.entries[name] if isinstance(nodes, MapNode) else None
+        entry = nodes.entries.get(name) if isinstance(nodes, MapNode) else None
         if entry is None or not isinstance(entry.value, MapNode):
             continue
         parameter = _Typed(name, spec, entry.value, entry.mark)

@@ -44,7 +44,7 @@ def fault(rule: str, message: str, mark: Mark, remedy: str = "", path: str = "")
 
 def read(path: Path, file: str | None = None) -> Node:
     """The document in `path`; `file` is the name for messages. ConfigError with all faults found."""
-    name = file or str(path)
+    name = file or shown_path(path)
     try:
         if not path.is_file():
             raise ConfigError(f"{name} is not a file", where=name, remedy="write a regular YAML file there")
@@ -53,6 +53,14 @@ def read(path: Path, file: str | None = None) -> Node:
     except OSError as error:
         raise ConfigError(f"can't read {name}: {error.strerror}", where=name) from error
     return parse(data, name)
+
+
+def shown_path(path: Path) -> str:
+    """A path for messages: relative to where the user stands, when it lies below."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def parse(data: bytes, file: str) -> Node:
@@ -144,7 +152,7 @@ class _Composer:
         event = self.events.get_event()
         mark = self.mark(event)
         if isinstance(event, pyyaml.AliasEvent):
-            node, size, height = self.alias(event.anchor, mark)
+            node, size, height = self.alias(str(event.anchor), mark)
         else:
             if event.anchor is not None:
                 if event.anchor in self.anchors or event.anchor in self.open:

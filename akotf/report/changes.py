@@ -24,7 +24,7 @@ _WORDS = {
     ("create", "delete"): "must be replaced, the new one first",
     ("forget",): "will no longer be managed",
 }
-_DRIFTED = {("update",): "has changed", ("delete",): "is gone"}
+_DRIFTED: dict[tuple[str, ...], str] = {("update",): "has changed", ("delete",): "is gone"}
 _LONGEST = 160  # characters of one shown value
 _SENSITIVE = "(sensitive value)"
 _UNKNOWN = "(known after apply)"
@@ -109,34 +109,41 @@ def _attributes(change: ResourceChange) -> Iterator[tuple[str, str, str, str]]:
         old, new = before.get(name), after.get(name)
         unknown = change.after_unknown.get(name)
         if unknown is True:
-            yield ("+" if old is None else "~"), name, _show(change, old), _UNKNOWN
+            yield ("+" if old is None else "~"), name, _show(old), _UNKNOWN
             continue
         yield from _values(change, name, old, new)
 
 
 def _values(change: ResourceChange, name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str, str]]:
     if isinstance(old, dict) or isinstance(new, dict):
+        plain = change.type == "akotf_baseline"  # whose maps hold JSON text
         was, now = old or {}, new or {}
         if isinstance(was, dict) and isinstance(now, dict):
             for key in sorted(set(was) | set(now)):
-                yield from _leaf(change, f"{name}.{_safe(key)}", was.get(key, _ABSENT), now.get(key, _ABSENT))
+                yield from _leaf(
+                    f"{name}.{_safe(key)}", was.get(key, _ABSENT), now.get(key, _ABSENT), plain=plain
+                )
             return
-    missing = (None, [], {})
-    yield from _leaf(change, name, _ABSENT if old in missing else old, _ABSENT if new in missing else new)
+    missing: tuple[Any, ...] = (None, [], {})
+    yield from _leaf(name, _ABSENT if old in missing else old, _ABSENT if new in missing else new)
 
 
-def _leaf(change: ResourceChange, name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str, str]]:
+def _leaf(name: str, old: Any, new: Any, *, plain: bool = False) -> Iterator[tuple[str, str, str, str]]:
     if old is new or old == new:
         return
     mark = "+" if old is _ABSENT else "-" if new is _ABSENT else "~"
-    yield mark, name, _show(change, old), _show(change, new)
+    yield (
+        mark,
+        name,
+        _show(old, plain=plain and isinstance(old, str)),
+        _show(new, plain=plain and isinstance(new, str)),
+    )
 
 
-def _show(change: ResourceChange, value: Any) -> str:
-    """JSON, on one line, shortened; a baseline's texts are JSON already."""
+def _show(value: Any, *, plain: bool = False) -> str:
+    """JSON, on one line, shortened; `plain` text is JSON already."""
     if value is _ABSENT:
         return ""
-    plain = change.type == "akotf_baseline" and isinstance(value, str)
     shown = _safe(value if plain else json.dumps(value, ensure_ascii=False, sort_keys=True))
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 

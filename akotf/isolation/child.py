@@ -75,13 +75,13 @@ def _scrub_environment() -> None:
 def _limit(seconds: float, memory: int) -> None:
     """Memory counts from what the process already has: a fork begins with the parent's.
 
-    RLIMIT_DATA counts private writable memory (Linux >= 4.7), so mapped libraries are free. The alarm ends the
-    child when the parent was killed and nobody watches the clock.
+    RLIMIT_DATA counts private writable memory (Linux >= 4.7), so mapped libraries are free. The alarm and the
+    limit on CPU time (of all cores together) end the child when the parent was killed and nobody watches the clock.
     """
     pages = int(Path("/proc/self/statm").read_text().split()[5])
     size = pages * os.sysconf("SC_PAGE_SIZE") + memory
     _lower(resource.RLIMIT_DATA, size)
-    _lower(resource.RLIMIT_CPU, math.ceil(seconds) + 1)
+    _lower(resource.RLIMIT_CPU, math.ceil(seconds + 1) * (os.cpu_count() or 1))
     _lower(resource.RLIMIT_CORE, 0)
     signal.setitimer(signal.ITIMER_REAL, seconds + 1)
 

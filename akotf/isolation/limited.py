@@ -49,7 +49,7 @@ def run_limited(
     try:
         message = _receive(pipe, deadline, memory)
         if message is None:
-            raise IsolationError(_obituary(name, pid, deadline, seconds))
+            raise IsolationError(_obituary(name, pid, deadline, seconds, memory))
     except TimeoutError as error:
         raise IsolationError(f"{name} ran over its time limit of {seconds:g} s") from error
     except OverflowError as error:
@@ -140,7 +140,7 @@ def _end(pid: int) -> None:
             continue  # no group yet, or ended
 
 
-def _obituary(name: str, pid: int, deadline: float, seconds: float) -> str:
+def _obituary(name: str, pid: int, deadline: float, seconds: float, memory: int) -> str:
     """Why a child that closed its pipe without an answer ended. Leaves it unreaped: its id must stay its own."""
     while (end := os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is None:
         if time.monotonic() > deadline:
@@ -150,7 +150,13 @@ def _obituary(name: str, pid: int, deadline: float, seconds: float) -> str:
         return f"{name} ended its process with status {end.si_status} and gave no result"
     if end.si_status in (signal.SIGXCPU, signal.SIGALRM):
         return f"{name} ran over its time limit of {seconds:g} s"
-    return f"{name} died of {signal.Signals(end.si_status).name}"
+    reason = f"{name} died of {signal.Signals(end.si_status).name}"
+    if end.si_status in (
+        signal.SIGABRT,
+        signal.SIGKILL,
+    ):  # what allocators do, and the system when it is full
+        return f"{reason}, perhaps over its memory limit of {_size(memory)}"
+    return reason
 
 
 def _size(count: int) -> str:

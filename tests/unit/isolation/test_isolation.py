@@ -5,6 +5,7 @@ import datetime
 import os
 import pickle
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -71,6 +72,23 @@ def test_a_death_tells_the_status(threads):
 def test_a_crash_tells_the_signal(threads):
     with pytest.raises(IsolationError, match="SIGSEGV"):
         run_limited(ctypes.string_at, (0,))
+
+
+def _kill_itself(number):
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGKILL])
+def test_a_death_that_memory_may_explain_names_the_limit(number):
+    with pytest.raises(IsolationError, match=rf"{number.name}, perhaps over its memory limit of 512 MiB"):
+        run_limited(_kill_itself, (number,))
+
+
+def test_an_orphan_ends_by_itself():
+    """Nobody watches the clock of a child whose parent was killed: its own alarm and CPU limit do."""
+    seconds, _ = run_limited(signal.getitimer, (signal.ITIMER_REAL,), seconds=30)
+    assert 29 < seconds <= 31
+    assert run_limited(resource.getrlimit, (resource.RLIMIT_CPU,), seconds=30) == (31 * os.cpu_count(),) * 2
 
 
 def test_too_much_memory_is_the_memory_limit(threads):

@@ -1,0 +1,43 @@
+"""Terraform's diagnostics as akotf's errors."""
+
+from __future__ import annotations
+
+from akotf.errors import Locked, TerraformError
+from akotf.terraform.diagnostics import failure
+
+# As Terraform 1.11.4 prints it when another apply holds a local state.
+LOCK = {
+    "severity": "error",
+    "summary": "Error acquiring the state lock",
+    "detail": "Error message: resource temporarily unavailable\nLock Info:\n  ID:        8a51625e-251e-def5-0ada-552b305ec695\n"
+    "  Path:      terraform.tfstate\n  Operation: OperationTypeApply\n  Who:       ana@gpu-7\n  Version:   1.11.4\n"
+    "  Created:   2026-11-30 22:03:58.808589284 +0000 UTC\n  Info:      \n",
+}
+
+
+def test_a_lock_names_its_holder() -> None:
+    error = failure("plan", [LOCK], code=1, output="", root="/r")
+    assert isinstance(error, Locked)
+    assert error.message == (
+        "the Terraform state is locked by ana@gpu-7 since 2026-11-30 22:03:58.808589284 +0000 UTC, doing apply "
+        "(lock 8a51625e-251e-def5-0ada-552b305ec695)"
+    )
+
+
+def test_all_errors_are_told_and_warnings_are_not() -> None:
+    span = {"filename": "main.tf", "start": {"line": 3, "column": 5}}
+    found = [
+        {"severity": "warning", "summary": "old"},
+        {"severity": "error", "summary": "first", "detail": "why", "range": span, "address": "x.y"},
+        {"severity": "error", "summary": "second", "detail": ""},
+    ]
+    error = failure("plan", found, code=1, output="ignored", root="/r")
+    assert error.message == "terraform plan failed: main.tf:3:5, x.y: first: why\nsecond"
+    assert isinstance(error, TerraformError) and len(error.diagnostics) == 2
+    assert error.remedy
+
+
+def test_a_crash_is_told_by_what_it_said() -> None:
+    assert "killed by signal 9" in failure("apply", [], code=-9, output="", root="/r").message
+    said = failure("apply", [], code=2, output="panic: oh no\n", root="/r").message
+    assert said == "terraform apply ended with status 2 and no diagnostic: panic: oh no"

@@ -124,7 +124,7 @@ def bind_parameters(
                 result,
                 name,
                 "unknown-parameter",
-                entry.mark,
+                stray.mark,
                 f"{template.name} has no parameter {name!r}",
                 remedy,
             )

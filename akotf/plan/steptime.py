@@ -115,7 +115,8 @@ def _seconds(workload: WorkloadProfile, placement: Placement, precision: str, pi
     state = 2 * workload.state_bytes
     moved = (workload.bytes_moved - state) / workers + (state / workers if placement.sharded else state)
     busy = products + moved / (pick(device.bandwidth) * share)
-    starts = workload.kernels * (pick(device.overhead) if device.overhead else 0.0)
+    kernels = workload.kernels + (0 if placement.on_gpu else workload.optimizer_kernels)
+    starts = kernels * (pick(device.overhead) if device.overhead else 0.0)
     # A GPU runs while the host starts the next kernels; a CPU does both itself.
     compute = max(busy, starts) if placement.on_gpu else busy + starts
     return compute + _exposed(_all_reduce(workload, placement), compute, pick)

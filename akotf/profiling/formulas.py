@@ -16,10 +16,11 @@ from akotf.model.profile import WorkloadProfile
 
 #: Bytes of one stored activation or working weight.
 ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 2}
-#: Kernels that PyTorch starts in forward, backward and optimiser for one GPT layer, and outside of the layers.
-#: Counted by dispatching a GPT on meta tensors (torch 2.13); the optimiser as one fused or foreach kernel a tensor.
-_KERNELS_A_LAYER = 150
-_KERNELS_OUTSIDE = 60
+#: Operations that PyTorch 2.13 dispatches for a GPT in forward and backward, a layer and outside of the layers; and
+#: those of its Adam and SGD for one parameter tensor, of which a GPT-2 layer has 12.
+_KERNELS_A_LAYER, _KERNELS_OUTSIDE = 59, 22
+OPTIMIZER_KERNELS = {"adam": 13, "sgd": 2}
+_TENSORS_A_LAYER, _TENSORS_OUTSIDE = 12, 4
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def declared(workload: WorkloadSpec) -> WorkloadProfile:
         dataset_bytes=workload.dataset_bytes,
         width=model.hidden,
         kernels=_KERNELS_OUTSIDE + _KERNELS_A_LAYER * model.layers,
+        optimizer_kernels=(_TENSORS_OUTSIDE + _TENSORS_A_LAYER * model.layers) * OPTIMIZER_KERNELS[workload.optimizer],
         micro_batch=workload.micro_batch,
         source="declared: formula of Narayanan et al. 2021, memory of Korthikanti et al. 2022",
     )

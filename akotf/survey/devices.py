@@ -77,17 +77,6 @@ def known_gpu(name: str) -> DeviceProfile:
     return DeviceProfile(name=name, flops=flops, bandwidth=bandwidth, memory=memory, overhead=_GPU_OVERHEAD)
 
 
-def unmeasured_cpu(cpus: int, memory: int, source: str) -> DeviceProfile:
-    """A CPU nobody measured: per core, what server cores of 2015 to 2025 give, so the interval is wide."""
-    flops = Estimate(value=40e9 * cpus, low=10e9 * cpus, high=120e9 * cpus, unit="FLOP/s", source=source)
-    bandwidth = Estimate(value=4e9 * cpus, low=2e9 * cpus, high=12e9 * cpus, unit="bytes/s", source=source)
-    overhead = Estimate(value=10e-6, low=4e-6, high=30e-6, unit="s", source=source)
-    return DeviceProfile(
-        name="cpu", flops={"fp32": flops}, bandwidth=bandwidth, memory=memory,
-        small_flops=flops.scaled(0.4), overhead=overhead, threads=cpus,
-    )  # fmt: skip
-
-
 def _achieved(peak: float, measured: float, source: str) -> Estimate:
     value = (measured or _UNMEASURED * peak) * _T
     high = max(value, 0.9 * peak * _T)

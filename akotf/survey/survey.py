@@ -15,9 +15,9 @@ from typing import Any
 from akotf.clouds.prices import PriceRow
 from akotf.model.config import DesiredState, Market, ScopeKind, ScopeSpec
 from akotf.model.plan import Offer, Snapshot
-from akotf.model.profile import DeviceProfile
+from akotf.model.profile import DeviceProfile, unmeasured_cpu
 from akotf.model.units import Estimate, Rate, format_duration
-from akotf.survey.devices import known_gpu, unmeasured_cpu
+from akotf.survey.devices import known_gpu
 
 #: An older price is still used, and said to be old.
 _FRESH_DAYS = 30

@@ -209,9 +209,7 @@ def train(training: Training) -> None:
     h, rank, world = training.hyperparameters, training.rank, training.world_size
     sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch_size", "steps", "seed"))
     rate, interval, look = (
-        float(h["learning_rate"]),
-        int(h["checkpoint_interval"]),
-        int(h["evaluation_interval"]),
+        h[name] for name in ("learning_rate", "checkpoint_interval", "evaluation_interval")
     )
     if batch % world:
         raise SystemExit(f"batch {batch} can't be shared by {world} processes: choose a multiple")
@@ -242,10 +240,8 @@ def train(training: Training) -> None:
         training.step(step, loss.detach(), learning_rate=group["lr"], weight_decay=group["weight_decay"])
         if step % look == 0 and training.is_main:
             with training.phase("evaluate"):
-                print(
-                    f"step {step}/{steps} validation {evaluate(model, book, sequence, device):.4f}",
-                    flush=True,
-                )
+                validation = evaluate(model, book, sequence, device)
+            print(f"step {step}/{steps} validation {validation:.4f}", flush=True)
         stop = must_stop(training.should_stop, world)
         if stop or step % interval == 0 or step == steps:
             state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}

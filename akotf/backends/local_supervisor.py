@@ -122,7 +122,8 @@ class Supervisor:
         live.parent.mkdir(parents=True, exist_ok=True)
         write_json_atomic(live, {**self.launch["live"], **identity})
         self.started_at = _now()
-        os.write(go_writer, b"g")
+        with contextlib.suppress(BrokenPipeError):  # it failed already and says why below
+            os.write(go_writer, b"g")
         os.close(go_writer)
         with os.fdopen(fault_reader, "rb") as stream:
             fault = stream.read().decode(errors="replace")  # ends when the training executes

@@ -10,9 +10,6 @@ from akotf.ports import Backend
 
 GROUP = "akotf.backends"
 
-#: What `pip install 'akotf[EXTRA]'` brings the packages of a backend.
-EXTRAS = {"sagemaker": "aws", "batch": "aws", "vertex": "gcp"}
-
 
 def available() -> dict[str, EntryPoint]:
     """All installed backends, by name; nothing is imported, so one that can't be imported stands here too."""
@@ -42,7 +39,7 @@ def load(name: str, points: dict[str, EntryPoint] | None = None) -> Backend:
 
 
 def _remedy(point: EntryPoint) -> str:
-    if point.name in EXTRAS:
-        return f"pip install 'akotf[{EXTRAS[point.name]}]'"
-    package = point.dist.name if point.dist is not None else point.value.partition(".")[0]
-    return f"install what {package} needs for it, or reinstall {package}"
+    """An entry point names the extra that brings its packages: `my = "package.module:Class [extra]"`."""
+    package = point.dist.name if point.dist is not None else point.module.partition(".")[0]
+    extras = f"[{','.join(point.extras)}]" if point.extras else ""
+    return f"pip install '{package}{extras}'"

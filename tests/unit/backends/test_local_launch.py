@@ -1,0 +1,54 @@
+"""What the local backend tells its supervisor: pure."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from akotf.backends.local_launch import argv, environment, launch
+from akotf.testing.contract import BackendContract
+
+
+def request_for(folder: Path, **changes: object):  # type: ignore[no-untyped-def]
+    return BackendContract().request_for(folder, "exit", "0", **changes)
+
+
+def test_one_process_is_the_command_itself(tmp_path: Path) -> None:
+    request = request_for(tmp_path)
+    assert argv(request) == list(request.command)
+
+
+def test_several_processes_start_under_torchrun_with_the_command_whole(tmp_path: Path) -> None:
+    request = request_for(tmp_path, processes=4).model_copy(
+        update={"command": ("python", "-u", "train.py", "--x")}
+    )
+    assert argv(request) == [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", "--no-python",
+        "python", "-u", "train.py", "--x",
+    ]  # fmt: skip
+
+
+def test_devices_are_told_and_data_is_not_limited_on_a_gpu(tmp_path: Path) -> None:
+    request = request_for(tmp_path, devices=(2, 3))
+    variables = environment(request)
+    assert (variables["AKOTF_DEVICES"], variables["CUDA_VISIBLE_DEVICES"]) == ("2,3", "2,3")
+    assert "memory" not in launch(request, 1)["limits"]
+
+
+def test_without_devices_no_cuda_variable(tmp_path: Path) -> None:
+    request = request_for(tmp_path)
+    variables = environment(request)
+    assert "CUDA_VISIBLE_DEVICES" not in variables
+    assert variables["AKOTF_DEVICES"] == ""
+    assert launch(request, 1)["limits"] == {"open_files": 1000, "memory": 2**30}
+
+
+def test_python_is_found_first_where_akotf_runs(tmp_path: Path) -> None:
+    assert environment(request_for(tmp_path))["PATH"].split(":")[0] == str(Path(sys.executable).parent)
+
+
+def test_names_are_told_and_secret_values_are_not(tmp_path: Path) -> None:
+    request = request_for(tmp_path, environment={"A": "1"}, secrets={"TOKEN": "/secrets/token"})
+    told = launch(request, 1)
+    assert {"A", "TOKEN", "AKOTF_RUN_ID", "PATH"} <= set(told["live"]["environment_keys"])
+    assert "TOKEN" not in told["environment"]

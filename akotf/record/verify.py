@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from akotf.errors import IntegrityError, StoreError
-from akotf.model.base import digest
+from akotf.model.base import Frozen, digest
 from akotf.model.chain import check_chain
 from akotf.model.finding import Finding
 from akotf.model.statement import PAYLOAD, Envelope, OutputManifest, Statement
@@ -20,6 +20,7 @@ from akotf.record.outputs import compare
 from akotf.record.provenance import subjects
 from akotf.record.signing import signed_by
 
+M = TypeVar("M", bound=Frozen)
 _REMEDY = "take the evidence from a copy you trust; what it says can't be relied on"
 
 
@@ -56,9 +57,10 @@ def verify(folder: Path, *, public_key: Path | None = None, outputs: Path | None
     for check in (_check_journal, _check_digests, _check_statement):
         findings += _guarded(check, files)
     if outputs is not None:
-        findings += _guarded(
-            lambda f: compare(OutputManifest.model_validate(_json(f, "outputs.json")), outputs), files
-        )
+        findings += _guarded(lambda f: compare(_model(OutputManifest, f, "outputs.json"), outputs), files)
+    named = {f.path for f in findings if f.rule in {"evidence/changed", "evidence/added", "evidence/missing"}}
+    # a file that was changed need not be named again for each thing it no longer fits to
+    findings = [f for f in findings if f.rule != "evidence/mismatch" or f.path not in named]
     return VerifyReport(tuple(findings), signed, "signed by pinned key" if signed else "integrity only")
 
 
@@ -72,7 +74,7 @@ def _guarded(
     """The check's findings; what it can't even read is a finding too."""
     try:
         return check(files)
-    except (KeyError, TypeError, AttributeError, ValueError, ValidationError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         text = str(error).splitlines()[0]
         return [_finding("unreadable", f"a file is missing or is not what it should be: {text}")]
 
@@ -82,6 +84,15 @@ def _json(files: Mapping[str, bytes], name: str) -> Any:
         return json.loads(files[name])
     except ValueError as error:
         raise ValueError(f"{name} is no JSON: {error}") from error
+
+
+def _model(kind: type[M], files: Mapping[str, bytes], name: str) -> M:
+    try:
+        return kind.model_validate(_json(files, name))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise ValueError(f"{name}: {where}: {fault['msg']}") from error
 
 
 def _check_files(files: Mapping[str, bytes]) -> list[Finding]:
@@ -146,11 +157,11 @@ def _check_digests(files: Mapping[str, bytes]) -> list[Finding]:
 
 def _check_statement(files: Mapping[str, bytes]) -> list[Finding]:
     """The statement is about these outputs and covers every other file."""
-    said = Statement.model_validate_json(files[STATEMENT])
+    said = _model(Statement, files, STATEMENT)
     findings = []
     if said.payload() != files[STATEMENT]:
         findings.append(_finding("changed", f"{STATEMENT} is not in its one form", STATEMENT))
-    outputs = OutputManifest.model_validate(_json(files, "outputs.json"))
+    outputs = _model(OutputManifest, files, "outputs.json")
     if said.subject != subjects(outputs, sha256(files["outputs.json"])):
         findings.append(
             _finding("mismatch", f"the subjects of {STATEMENT} are not the files of outputs.json", STATEMENT)
@@ -160,7 +171,7 @@ def _check_statement(files: Mapping[str, bytes]) -> list[Finding]:
     for name in sorted(covered.keys() | rest.keys()):
         if covered.get(name) != rest.get(name):
             findings.append(_finding("mismatch", f"{name} is not the file that {STATEMENT} names", name))
-    if ENVELOPE in files and Envelope.model_validate_json(files[ENVELOPE]).body() != files[STATEMENT]:
+    if ENVELOPE in files and _model(Envelope, files, ENVELOPE).body() != files[STATEMENT]:
         findings.append(
             _finding("mismatch", f"{ENVELOPE} holds another statement than {STATEMENT}", ENVELOPE)
         )
@@ -171,9 +182,9 @@ def _check_signature(files: Mapping[str, bytes], public_key: Path) -> tuple[bool
     if ENVELOPE not in files:
         return False, [_finding("unsigned", f"{ENVELOPE} is missing: the evidence is not signed", ENVELOPE)]
     try:
-        envelope = Envelope.model_validate_json(files[ENVELOPE])
+        envelope = _model(Envelope, files, ENVELOPE)
         right = envelope.payload_type == PAYLOAD and signed_by(envelope, public_key)
-    except (ValidationError, IntegrityError) as error:
+    except (ValueError, IntegrityError) as error:
         text = str(error).splitlines()[0]
         return False, [_finding("signature", f"{ENVELOPE} can't be read: {text}", ENVELOPE)]
     if not right:

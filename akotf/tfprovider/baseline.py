@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,11 @@ class BaselineResource:
                 path=["node_directory"],
             )
             return None
-        reading = self._write(ctx, planned)
+        # Terraform replaces a resource whose creation failed, and would take the baseline from under the live run: what
+        # can't be healed is a warning here, and an error at the update that the next plan shows
+        reading = self._write(ctx, planned, ctx.diagnostics.add_warning)
         if reading is None:
             return None
-        # A resource that was just created can't fail without Terraform replacing it; the next plan shows the rest
         for line in reading.lines:
             ctx.diagnostics.add_warning("The live run differs from the new baseline", line)
         return {**planned, "id": planned["deployment"], "differences": reading.lines}
@@ -113,7 +115,7 @@ class BaselineResource:
 
     def update(self, ctx: Any, current: State, planned: State) -> State | None:
         """Write the baseline, heal in place, and fail when a difference needs more than that."""
-        reading = self._write(ctx, planned)
+        reading = self._write(ctx, planned, ctx.diagnostics.add_error)
         if reading is None:
             return None
         if not reading.differences:
@@ -184,7 +186,7 @@ class BaselineResource:
         ctx.diagnostics.add_error(f"State of akotf_baseline has the unknown schema version {version}")
         return old
 
-    def _write(self, ctx: Any, planned: State) -> Reading | None:
+    def _write(self, ctx: Any, planned: State, tell: Callable[[str, str], object]) -> Reading | None:
         """Baseline files written, the rest healed as far as possible; then another look. None: not even written."""
         directory = planned["node_directory"]
         baseline = {
@@ -205,5 +207,5 @@ class BaselineResource:
         try:
             heal_in_place(directory, baseline)
         except HealError as error:
-            ctx.diagnostics.add_error("Not all of the node could be healed", str(error))
+            tell("Not all of the node could be healed", str(error))
         return read_node({**planned, "id": planned["deployment"]})

@@ -68,8 +68,6 @@ def _check_value(path: Steps, group: str, name: str, text: str, kind: str) -> It
             f'{text!r} of {name} should be written with jsonencode(), such as 0.001 or "abc".',
         )
         return
-    if not text.isascii():
-        yield path, "Not an ASCII text", f"Terraform would normalise {text!r}; escape it as \\uXXXX."
     if kind == "text" and not isinstance(value, str):
         yield (
             path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from akotf.load.bind import bind, suggest
 from akotf.load.leaves import explain
 from akotf.model import akoflow as model
 from akotf.model.base import Frozen
+from akotf.model.config import NAME
 from akotf.model.finding import Finding, Position
 
 ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
@@ -158,6 +160,16 @@ def _check_metadata(documents: Documents, file: model.EnvironmentFile) -> None:
                 clean = False
                 documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.{key}", f"unknown metadata key {key!r}",
                                 suggest(key, sorted(model.METADATA_KEYS)))  # fmt: skip
+        name = resource.metadata.get("akotf.scope", "a")
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+            path = f"resources.{i}.metadata.akotf.scope"
+            documents.fault(
+                "metadata",
+                ENVIRONMENT,
+                path,
+                f"{name!r} can't be a scope's name",
+                "use lower-case letters, digits and '-'",
+            )
         try:
             if clean:
                 model.derive_scopes(file.model_copy(update={"resources": (resource,)}))

@@ -70,39 +70,36 @@ def render(node: Node, values: Mapping[str, Scalar], given: Mapping[str, Mark]) 
 def evaluate(texts: list[str], values: dict[str, Scalar]) -> list[Outcome]:
     """What each text becomes; runs in the limited child."""
     import jinja2
-    import jinja2.meta
-    from jinja2 import nodes, sandbox
+    from jinja2 import meta, nodes, sandbox
 
     environment = sandbox.ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, finalize=_spelt, autoescape=False, keep_trailing_newline=True
+        undefined=jinja2.StrictUndefined, finalize=_spelt, keep_trailing_newline=True, optimized=False
     )
     environment.globals.clear()
     for name in ("random", "pprint", "xmlattr", "urlize", "tojson", "safe", "escape", "e", "forceescape"):
         environment.filters.pop(name, None)
 
     def one(text: str) -> Outcome:
-        try:
-            tree = environment.parse(text)
-        except jinja2.TemplateSyntaxError as error:
-            return "error", error.message or "the expression can't be read", ()
-        names = tuple(sorted(jinja2.meta.find_undeclared_variables(tree)))
+        tree = environment.parse(text)
+        names = tuple(sorted(meta.find_undeclared_variables(tree)))
         if any(not isinstance(part, nodes.Output) for part in tree.body) or "{%" in text or "{#" in text:
-            return (
-                "error",
-                "statements and comments ({% %}, {# #}) are not allowed; write {{ expression }}",
-                names,
-            )
+            raise ValueError("statements and comments ({% %}, {# #}) are not allowed; write {{ expression }}")
         for name in names:
             if name not in values:
                 return "undefined", name, names
         parts = [part for output in tree.body for part in output.iter_child_nodes()]
+        if len(parts) == 1 and text.startswith("{{") and text.endswith("}}"):
+            expression = environment.compile_expression(text[2:-2].strip("-+ \n"), undefined_to_none=False)
+            value = expression(**values)
+            if isinstance(value, jinja2.Undefined):
+                str(value)  # raises what is wrong with it
+            return "value", _checked(value), names
+        return "text", _checked(environment.from_string(text).render(**values)), names
+
+    outcomes: list[Outcome] = []
+    for text in texts:
         try:
-            if len(parts) == 1 and text.startswith("{{") and text.endswith("}}"):
-                value = environment.compile_expression(text[2:-2].strip("-+ \n"), undefined_to_none=False)(
-                    **values
-                )
-                return "value", _checked(value), names
-            return "text", _checked(environment.from_string(text).render(**values)), names
+            outcomes.append(one(text))
         except (
             jinja2.TemplateError,
             ArithmeticError,
@@ -111,9 +108,8 @@ def evaluate(texts: list[str], values: dict[str, Scalar]) -> list[Outcome]:
             LookupError,
             AttributeError,
         ) as error:
-            return "error", f"{type(error).__name__}: {error}"[:300], names
-
-    return [one(text) for text in texts]
+            outcomes.append(("error", f"{type(error).__name__}: {error}"[:300], ()))
+    return outcomes
 
 
 def _spelt(value: Any) -> Any:

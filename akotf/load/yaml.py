@@ -75,7 +75,8 @@ def parse(data: bytes, file: str) -> Node:
     except Unreadable as error:
         findings.append(error.finding)
     except pyyaml.YAMLError as error:
-        findings.append(_syntax(error, text, file))
+        if not any(f.rule == "config/invisible-character" for f in findings):  # they break what follows
+            findings.append(_syntax(error, text, file))
     if findings or node is None:
         raise ConfigError(findings[0].message, findings, where=str(findings[0].position or file))
     return node
@@ -208,14 +209,9 @@ class _Composer:
 
     def visible(self, text: str, mark: Mark) -> None:
         """Refuse characters that look like a space or like nothing, outside quotes."""
-        if text.isascii():
-            return
-        for character in text:
-            if character != " " and unicodedata.category(character) in ("Cf", "Zs", "Co", "Cn"):
-                name = unicodedata.name(character, "unnamed")
-                self.note("invisible-character", f"{shown(text)} holds U+{ord(character):04X} ({name})", mark,
-                          "retype it with plain spaces, or put it in quotes if it is meant")  # fmt: skip
-                return
+        if hidden := _hidden(text):
+            found = _invisible(text, hidden, mark)
+            self.note("invisible-character", found.message, mark, found.remedy)
 
     def sequence(self, mark: Mark, depth: int) -> tuple[Node, int, int]:
         """Items up to the end of a sequence."""
@@ -288,6 +284,19 @@ class _Composer:
                 entries.setdefault(key, entry)
 
 
+def _hidden(text: str) -> str:
+    """The first character that looks like a space or like nothing, or ""."""
+    if text.isascii():
+        return ""
+    return next((c for c in text if c != " " and unicodedata.category(c) in ("Cf", "Zs", "Co", "Cn")), "")
+
+
+def _invisible(text: str, character: str, mark: Mark) -> Finding:
+    name = unicodedata.name(character, "unnamed")
+    return fault("invisible-character", f"{shown(text)} holds U+{ord(character):04X} ({name})", mark,
+                 "retype it with plain spaces, or put it in quotes if it is meant")  # fmt: skip
+
+
 def _tag(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")
 
@@ -305,6 +314,11 @@ def _syntax(error: pyyaml.YAMLError, text: str, file: str) -> Finding:
     if "\t" in indent:
         tab = Mark(file, mark.line + 1, indent.index("\t") + 1)
         return fault("tab", "a tab indents this line", tab, "indent with spaces")
+    context = getattr(error, "context_mark", None) or mark
+    for number in range(min(context.line, mark.line), min(mark.line + 1, len(lines))):
+        if hidden := _hidden(lines[number]):
+            place = Mark(file, number + 1, lines[number].index(hidden) + 1)
+            return _invisible(lines[number].strip(), hidden, place)
     if "{{" in line or "{%" in line:
         return fault(
             "syntax", problem, place, "put a {{ expression }} in quotes; templates with {% %} are not YAML"

@@ -78,11 +78,11 @@ def _save(path: Path, value: Frozen) -> None:
 def _load(path: Path, kind: type[Value]) -> Value:
     try:
         data = read_json(path)
-        schema = data.pop("schema", None)
+        schema = data.pop("schema", None) if isinstance(data, dict) else None
         if schema != SCHEMA:
             raise ValueError(f"schema {schema!r} is unknown; this akotf reads {SCHEMA}")
         return kind.model_validate(data)
-    except (OSError, ValueError, AttributeError, ValidationError) as error:
+    except (OSError, ValueError, ValidationError) as error:
         raise StoreError(
             f"can't be read: {error}", where=str(path), remedy="restore the file from a copy of .akotf/runs"
         ) from error

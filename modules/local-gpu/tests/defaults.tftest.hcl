@@ -33,7 +33,7 @@ run "passes_values_through" {
     error_message = "hyperparameters must reach the baseline as they were given"
   }
   assert {
-    condition     = akotf_baseline.this.environment == tomap({})
+    condition     = akotf_baseline.this.environment != null && length(akotf_baseline.this.environment) == 0
     error_message = "a group that is not given must be empty, never null"
   }
   assert {

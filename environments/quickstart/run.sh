@@ -24,7 +24,7 @@ PYTHON=$(command -v python3 || command -v python) || fail "there is no Python on
 # A GPU does the 300 steps in seconds: too short to drift and heal in. It gets more of them.
 set --
 if command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU; then
-    set -- -p "steps=${STEPS:-6000}" -p checkpoint_interval=500 -p evaluation_interval=2000
+    set -- -p "steps=${STEPS:-6000}" -p checkpoint_interval=500
 elif [ -n "${STEPS:-}" ]; then
     set -- -p "steps=$STEPS"
 fi

@@ -27,9 +27,8 @@ from akotf.runtime import Training
 
 TEXT = Path(__file__).resolve().parent / "data" / "alice.txt"
 DEFAULTS = {  # for a run by hand, without akotf: `python train.py`
-    "layers": 4, "hidden": 128, "heads": 4, "sequence": 64, "dropout": 0.0, "precision": "fp32",
-    "steps": 300, "batch_size": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "seed": 1337,
-    "checkpoint_interval": 50, "checkpoint_keep": 3, "evaluation_interval": 100,
+    "layers": 4, "hidden": 128, "heads": 4, "sequence": 64, "dropout": 0.0, "precision": "fp32", "steps": 300,
+    "batch": 64, "learning_rate": 1e-3, "weight_decay": 0.01, "seed": 1337, "checkpoint_interval": 50,
 }  # fmt: skip
 VALIDATION_SHARE = 0.1  # the end of the book is never trained on
 EVALUATION_WINDOWS = 64  # windows scored at once: bounds the memory, not the result
@@ -116,7 +115,7 @@ def build(hyperparameters: Mapping[str, Any]) -> tuple[nn.Module, tuple[Tensor, 
     shape = {name: int(hyperparameters[name]) for name in ("layers", "hidden", "heads", "sequence")}
     vocabulary = len(set(TEXT.read_text(encoding="utf-8")))
     model = GPT(vocabulary=vocabulary, dropout=float(hyperparameters.get("dropout", 0)), **shape)
-    return model, (torch.zeros(int(hyperparameters["batch_size"]), shape["sequence"], dtype=torch.long),)
+    return model, (torch.zeros(int(hyperparameters["batch"]), shape["sequence"], dtype=torch.long),)
 
 
 def loss_of(scores: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
@@ -207,19 +206,16 @@ def must_stop(asked: bool, world: int) -> bool:
 def train(training: Training) -> None:
     """The whole training: set up, steps, evaluation, outputs. `training` writes files on rank 0 only."""
     h, rank, world = training.hyperparameters, training.rank, training.world_size
-    sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch_size", "steps", "seed"))
-    rate, interval, look = (
-        h[name] for name in ("learning_rate", "checkpoint_interval", "evaluation_interval")
-    )
+    sequence, batch, steps, seed = (int(h[name]) for name in ("sequence", "batch", "steps", "seed"))
+    rate, decay, interval = float(h["learning_rate"]), float(h["weight_decay"]), int(h["checkpoint_interval"])
     if batch % world:
         raise SystemExit(f"batch {batch} can't be shared by {world} processes: choose a multiple")
-    training.total_steps, training.keep = steps, int(h["checkpoint_keep"])
+    training.total_steps = steps
     device = pick_device(training.local_rank)
     precision = set_precision(str(h["precision"]), device)
     torch.manual_seed(seed)  # equal on all processes: they start from the same weights
     book = Book(TEXT)
     model = build(h)[0].to(device)
-    decay = float(h["weight_decay"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), weight_decay=decay)
     done = restore(training.resume_from, model, optimizer, rate) if training.resume_from else 0
     install_tuning_hook(optimizer)
@@ -238,16 +234,17 @@ def train(training: Training) -> None:
         optimizer.step()
         group = optimizer.param_groups[0]  # what the optimiser really uses, not what we once read
         training.step(step, loss.detach(), learning_rate=group["lr"], weight_decay=group["weight_decay"])
-        if step % look == 0 and training.is_main:
-            with training.phase("evaluate"):
-                validation = evaluate(model, book, sequence, device)
-            print(f"step {step}/{steps} validation {validation:.4f}", flush=True)
         stop = must_stop(training.should_stop, world)
         if stop or step % interval == 0 or step == steps:
             state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
             training.save(step, lambda folder, state=state: torch.save(state, folder / "state.pt"))
             if training.is_main:
-                print(f"step {step}/{steps} loss {float(loss.detach()):.4f}", flush=True)
+                with training.phase("evaluate"):
+                    validation = evaluate(model, book, sequence, device)
+                print(
+                    f"step {step}/{steps} loss {float(loss.detach()):.4f} validation {validation:.4f}",
+                    flush=True,
+                )
         if stop and step < steps:
             print(f"stopped after step {step} of {steps} as asked; a checkpoint is written", flush=True)
             raise SystemExit(128 + signal.SIGTERM)

@@ -40,7 +40,7 @@ def config_document(state: DesiredState) -> tuple[Document, Objects]:
     objects.append(("run", {"kind": "run", "path": "run", **run}))
     document = {
         "stage": "config", "environment": environment, "scopes": scopes, "run": run,
-        "parameters": dict(state.parameters), "template": state.template.to_json(),
+        "parameters": state.model_dump(mode="json", include={"parameters"})["parameters"], "template": state.template.to_json(),
     }  # fmt: skip
     return document, objects
 

@@ -15,7 +15,7 @@ from akotf.model.policy import Judgement, Level, Outcome, Rule, Stage, Verdict
 from akotf.policy.evaluation import Answer, Question, Said, evaluate
 from akotf.policy.reads import ABSENT, value_at
 
-SECONDS = 5.0
+SECONDS = 10.0
 MEMORY = 512 * 2**20
 SOON = dt.timedelta(days=14)  # a waiver that ends within it says so
 _FIELD = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
@@ -157,6 +157,8 @@ class _Grace:
 def _message(rule: Rule, said: Said, item: Mapping[str, Any]) -> str:
     if said.word == "pass":
         return rule.title
+    if said.word == "error" and item.get("sensitive"):
+        return f"{rule.title}: can't be told, the expression breaks on this object"  # the detail may hold a value
     if said.word in ("unknown", "error"):
         return f"{rule.title}: can't be told, {said.detail}"
     return _FIELD.sub(lambda found: _shown(rule, item, found[1]), rule.message)

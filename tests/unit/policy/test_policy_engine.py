@@ -197,6 +197,11 @@ def test_a_waiver_is_not_used_where_the_rule_passes():
     assert one([{"gpus": 1}], waivers=[waiver(TODAY)]).outcome is Outcome.PASS
 
 
+def test_a_waiver_lets_only_its_own_rule_pass():
+    found = verdicts([{"gpus": 9}], rule(), rule(id="other"), waivers=[waiver(TODAY, rule="other")])
+    assert {v.rule: v.outcome for v in found} == {"few-gpus": Outcome.FAIL, "other": Outcome.WAIVED}
+
+
 def test_the_longest_waiver_counts():
     late, early = waiver(dt.date(2028, 1, 1)), waiver(dt.date(2027, 1, 1), owner="bob")
     assert one([{"gpus": 9}], waivers=[late, early]).waiver.startswith("ann")
@@ -229,6 +234,13 @@ def test_messages_never_show_sensitive_values():
     item = {"gpus": 9, "after": {"token": "s3cret", "size": 2.5}, "sensitive": ["token"]}
     tested = rule(message="{after.token} {after.size} {nothing.here}")
     assert one([item], tested).message == "(sensitive) 2.5 nothing"
+
+
+def test_errors_never_show_sensitive_values():
+    item = {"gpus": 9, "after": {"token": "s3cret"}, "sensitive": ["token"]}
+    verdict = one([item], rule(expr="bytes_of(object.after.token) > 1"))
+    assert verdict.denies
+    assert "s3cret" not in verdict.message
 
 
 # 20 000 terms crash the library's recursive parser (SIGSEGV, measured with 0.10.0).

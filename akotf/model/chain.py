@@ -54,7 +54,7 @@ def check_chain(rows: Iterable[Mapping[str, Any]], *, head: str | None = None) -
         except ValidationError as error:
             fault = error.errors()[0]
             where = ".".join(str(part) for part in fault["loc"])
-            number = row.get("sequence", place)
+            number = row.get("sequence", place) if isinstance(row, Mapping) else place
             findings.append(_broken("changed", f"entry {number} can't be read: {where}: {fault['msg']}"))
     findings += _check_links(entries)
     if head is not None and head not in {entry.hash for entry in entries}:
@@ -71,7 +71,7 @@ def _check_links(entries: Sequence[Entry]) -> list[Finding]:
     findings: list[Finding] = []
     expected, previous, searched = 1, GENESIS, 0
     for entry in entries:
-        honest = entry.expected_hash() == entry.hash
+        honest = _honest(entry)
         if not honest:
             source = _written_as(entry, len(entries)) if searched < _SEARCH else None
             searched += 1
@@ -102,9 +102,16 @@ def _check_links(entries: Sequence[Entry]) -> list[Finding]:
     return findings
 
 
+def _honest(entry: Entry) -> bool:
+    try:
+        return entry.expected_hash() == entry.hash
+    except ValueError:  # what JSON can't say (NaN, a lone surrogate) was never written by us
+        return False
+
+
 def _written_as(entry: Entry, count: int) -> int | None:
     """The sequence under which the entry's hash is honest, if it is one near those of this journal."""
     for sequence in range(1, count + _SEARCH):
-        if entry.model_copy(update={"sequence": sequence}).expected_hash() == entry.hash:
+        if _honest(entry.model_copy(update={"sequence": sequence})):
             return sequence
     return None

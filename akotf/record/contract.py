@@ -34,6 +34,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from akotf.errors import AkotfError, ConfigError
 from akotf.model.base import Frozen
 from akotf.model.finding import Finding
+from akotf.model.layout import Layout
 from akotf.model.statement import OutputManifest
 from akotf.record.outputs import compare
 from akotf.record.verify import verify
@@ -141,15 +142,23 @@ def parse(contract: Mapping[str, Any]) -> Contract:
 
 
 def check(
-    contract: Mapping[str, Any], evidence_folder: Path, outputs: Path, *, bundle: Path | None = None
+    contract: Mapping[str, Any],
+    evidence_folder: Path,
+    outputs: Path | None = None,
+    *,
+    bundle: Path | None = None,
 ) -> list[CheckResult]:
     """Every check's result, in order; what can't be read fails its check. ConfigError when the contract is none.
 
-    `bundle` is the folder of `validation.yaml`, for checks that read expected files.
+    `outputs` defaults to those of the run where it ran; `bundle`, the folder of `validation.yaml` for checks that
+    read expected files, to the environment that the evidence lies in, else the current folder.
     """
-    place = _Place(evidence_folder, outputs, bundle or Path.cwd())
+    checks = parse(contract).checks
+    place = _Place(
+        evidence_folder, outputs or _outputs_of(evidence_folder), bundle or _bundle_of(evidence_folder)
+    )
     results = []
-    for one in parse(contract).checks:
+    for one in checks:
         judge: Callable[[Any, _Place], tuple[bool, str]] = _JUDGES[one.kind]
         try:
             passed, detail = judge(one, place)
@@ -159,6 +168,19 @@ def check(
             passed, detail = False, f"can't be judged: {error}"
         results.append(CheckResult(one.name, passed, detail))
     return results
+
+
+def _outputs_of(evidence: Path) -> Path:
+    """Where the run left its outputs; a folder that is not there when the evidence does not say."""
+    try:
+        return Path(_read(evidence / "run.json")["directory"]) / "outputs"
+    except (OSError, ValueError, KeyError, TypeError):
+        return evidence / "outputs"
+
+
+def _bundle_of(evidence: Path) -> Path:
+    folder = evidence.resolve()
+    return next((p for p in folder.parents if Layout(p).evidence == folder.parent), Path.cwd())
 
 
 def _read(path: Path) -> Any:

@@ -46,9 +46,7 @@ def verify(folder: Path, *, public_key: Path | None = None, outputs: Path | None
         raise StoreError(
             "there is no evidence folder", where=str(folder), remedy="`akotf records` lists them"
         )
-    files = {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
-    }
+    files = _read(folder)
     findings = _check_files(files)
     signed = False
     if public_key is not None:
@@ -62,6 +60,18 @@ def verify(folder: Path, *, public_key: Path | None = None, outputs: Path | None
     # a file that was changed need not be named again for each thing it no longer fits to
     findings = [f for f in findings if f.rule != "evidence/mismatch" or f.path not in named]
     return VerifyReport(tuple(findings), signed, "signed by pinned key" if signed else "integrity only")
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    try:
+        return {
+            p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+        }
+    except OSError as error:
+        raise StoreError(
+            f"the evidence can't be read: {error.strerror}", where=str(error.filename or folder),
+            remedy="check its permissions",
+        ) from error  # fmt: skip
 
 
 def _finding(rule: str, message: str, path: str = "") -> Finding:
@@ -82,7 +92,7 @@ def _guarded(
 def _json(files: Mapping[str, bytes], name: str) -> Any:
     try:
         return json.loads(files[name])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is no JSON: {error}") from error
 
 
@@ -122,8 +132,12 @@ def _check_files(files: Mapping[str, bytes]) -> list[Finding]:
 
 
 def _check_journal(files: Mapping[str, bytes]) -> list[Finding]:
-    lines = files["journal.jsonl"].decode().splitlines()
-    return check_chain(json.loads(line) for line in lines)
+    lines = files["journal.jsonl"].split(b"\n")  # not splitlines: JSON may hold other line separators
+    try:
+        rows = [json.loads(line) for line in lines if line]
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"journal.jsonl is no JSON: {error}") from error
+    return check_chain(rows)
 
 
 def _check_digests(files: Mapping[str, bytes]) -> list[Finding]:

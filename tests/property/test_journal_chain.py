@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from akotf.model.chain import check_chain, seal
 from akotf.model.journal import Actor, Entry
 from akotf.record.calibration import table
+
+#: A busy machine must not fail a property.
+unhurried = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text
@@ -45,11 +48,13 @@ def chain_of(contents: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]
 chains = st.lists(st.tuples(text, bodies), min_size=2, max_size=6).map(chain_of)
 
 
+@unhurried
 @given(chains)
 def test_an_honest_chain_has_no_findings(rows: list[dict[str, Any]]) -> None:
     assert check_chain(rows, head=rows[-1]["hash"]) == []
 
 
+@unhurried
 @given(chains, st.data())
 def test_a_change_of_any_field_is_found(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
@@ -66,6 +71,7 @@ def test_a_change_of_any_field_is_found(rows: list[dict[str, Any]], data: st.Dat
     assert check_chain(rows)
 
 
+@unhurried
 @given(chains, st.data())
 def test_a_removed_entry_is_found(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     head = rows[-1]["hash"]
@@ -73,6 +79,7 @@ def test_a_removed_entry_is_found(rows: list[dict[str, Any]], data: st.DataObjec
     assert check_chain(rows, head=head)
 
 
+@unhurried
 @given(chains, st.data())
 def test_reordered_entries_are_found(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(rows))).filter(lambda p: list(p) != sorted(p)))
@@ -81,6 +88,7 @@ def test_reordered_entries_are_found(rows: list[dict[str, Any]], data: st.DataOb
     assert check_chain(numbered)
 
 
+@unhurried
 @given(chains, bodies, st.data())
 def test_an_entry_forged_with_a_right_hash_is_found_by_the_next(
     rows: list[dict[str, Any]], body: dict[str, Any], data: st.DataObject
@@ -95,7 +103,7 @@ def test_an_entry_forged_with_a_right_hash_is_found_by_the_next(
 positive = st.floats(1e-6, 1e6)
 
 
-@settings(max_examples=200)
+@unhurried
 @given(positive, positive, st.integers(1, 5))
 def test_after_calibrating_the_same_observation_is_predicted_right(
     predicted: float, observed: float, runs: int
@@ -105,6 +113,7 @@ def test_after_calibrating_the_same_observation_is_predicted_right(
     assert math.isclose(known.spread, 1.0, rel_tol=1e-9)
 
 
+@unhurried
 @given(st.lists(st.tuples(positive, positive), min_size=1, max_size=6))
 def test_the_ratio_lies_among_the_ratios_seen_and_the_order_does_not_matter(
     pairs: list[tuple[float, float]],

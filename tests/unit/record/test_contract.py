@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from akotf.errors import ConfigError
+from akotf.model.layout import Layout
 from akotf.record.contract import check
 
 
@@ -102,6 +104,22 @@ def test_the_expected_manifest_of_an_akoflow_bundle(ended: Any, tmp_path: Path) 
     )
     expected.write_text(json.dumps({**manifest, "status": "failed"}))
     assert not judge(ended, tmp_path, kind="expected", file="expected/manifest.json")[0]
+
+
+def test_outputs_and_bundle_are_found_where_the_run_left_them(ended: Any, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    folder = ended.write(Layout(environment).run_evidence(ended.run.id))
+    (environment / "manifest.json").write_text(
+        json.dumps({"showcase": "q", "artifacts": ["model.pt"], "status": "success"})
+    )
+    checks = [
+        {"name": "a", "kind": "digests"},
+        {"name": "b", "kind": "expected", "file": "manifest.json"},
+    ]
+    contract = {"version": 1, "checks": checks}
+    assert [r.passed for r in check(contract, folder)] == [True, True]
+    shutil.rmtree(ended.outputs)
+    assert [r.passed for r in check(contract, folder)] == [False, False]
 
 
 def test_all_faults_of_a_contract_at_once(tmp_path: Path) -> None:

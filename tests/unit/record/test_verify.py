@@ -213,13 +213,27 @@ def test_a_manifest_that_is_none(folder: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "manifest.json"])
-@pytest.mark.parametrize("content", ["null", "[]", "[1]", "{}", "\xff", "\x00"])
+@pytest.mark.parametrize("content", ["null", "[]", "[1]", "{}", "\xff", "\x00", "[" * 100_000])
 def test_hostile_content_is_a_finding_and_never_a_crash(
     folder: Path, pinned: Path, name: str, content: str
 ) -> None:
     (folder / name).write_bytes(content.encode("latin-1"))
     remake_manifest(folder)
     assert verify(folder, public_key=pinned).findings
+
+
+def test_line_separators_inside_a_text_are_no_lines(ended: Any, tmp_path: Path) -> None:
+    ended.log("drift.seen", {"field": "environment.X", "observed": "a\u2028b\x85c\u2029d\x0b\x1e"})
+    assert verify(ended.write(tmp_path / "e")).findings == ()
+
+
+def test_what_can_not_be_read_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bytes:  # root may read everything, so the kernel's answer is given here
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(StoreError, match="Permission denied"):
+        verify(folder)
 
 
 def test_no_folder_and_no_key(folder: Path, tmp_path: Path) -> None:

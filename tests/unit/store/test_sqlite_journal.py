@@ -111,6 +111,8 @@ def tamper(path: Path, *statements: str) -> None:
 CASES = {
     "body": (["UPDATE entries SET body = '{\"n\":9}' WHERE sequence = 3"], ["journal/changed: entry 3 "]),
     "not json": (["UPDATE entries SET body = '{' WHERE sequence = 3"], ["journal/changed: entry 3 can't be read"]),
+    "no number": (["UPDATE entries SET body = '{\"n\":NaN}' WHERE sequence = 3"], ["journal/changed: entry 3 "]),
+    "no object": (["UPDATE entries SET body = '[1]' WHERE sequence = 3"], ["journal/changed: entry 3 "]),
     "time": (["UPDATE entries SET time = '2020-01-01T00:00:00Z' WHERE sequence = 1"], ["journal/changed: entry 1 "]),
     "user": (["UPDATE entries SET actor = replace(actor, 'ana', 'bob') WHERE sequence = 6"], ["journal/changed: entry 6 "]),
     "removed": (["DELETE FROM entries WHERE sequence = 4"], ["journal/missing: entry 4 is missing"]),

@@ -41,22 +41,33 @@ def serve(node: Path, interval: float, linger: float, answer: Callable[[bytes], 
         except BlockingIOError:
             answer(TAKEN)
             return True
-        stopped: List[int] = []
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda got, _: stopped.append(got))
+            signal.signal(number, _stop)
         identity = {"schema": 1, "pid": os.getpid(), "pid_start": process.process_start(os.getpid())}
-        with AgentServer(node, Observer(node)) as server:
-            write_json_atomic(node / "agent.json", identity)
-            answer(READY)
-            _loop(server, node, interval, linger, stopped)
-        remove(node / "agent.json")
+        try:
+            with AgentServer(node, Observer(node)) as server:
+                write_json_atomic(node / "agent.json", identity)
+                answer(READY)
+                _loop(server, node, interval, linger)
+        except _Stopped:
+            return True
+        finally:
+            remove(node / "agent.json")
     return True
 
 
-def _loop(server: AgentServer, node: Path, interval: float, linger: float, stopped: List[int]) -> None:
+class _Stopped(BaseException):
+    """A signal asked the agent to leave. Raised, because select goes on waiting after a handler that returns."""
+
+
+def _stop(*_: Any) -> None:
+    raise _Stopped
+
+
+def _loop(server: AgentServer, node: Path, interval: float, linger: float) -> None:
     server.timeout = min(interval, max(linger / 2, 0.05))
     seen = time.monotonic()
-    while not stopped:
+    while True:
         server.handle_request()  # sleeps until a request comes or the time is over
         if _lives(node):
             seen = time.monotonic()

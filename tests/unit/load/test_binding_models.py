@@ -64,7 +64,9 @@ def test_hyperparameters_take_the_type_that_the_text_shows() -> None:
     assert [type(v) for v in values.values()] == [float, int, bool, str, str]
 
 
-@pytest.mark.parametrize("text", ["yes", "No", "True", "1_000", "0755", "08", "0x10", ".inf", "nan", "1:30", "1,000"])
+@pytest.mark.parametrize(
+    "text", ["yes", "No", "True", "1_000", "0755", "08", "0x10", ".inf", "nan", "1:30", "1,000"]
+)
 def test_a_hyperparameter_that_leaves_doubt_is_refused(text: str) -> None:
     source = RUN.replace("name: plain", f"name: '{text}'")
     assert read(source, RunSpec).value.hyperparameters["name"] == text  # quoted: text
@@ -142,12 +144,17 @@ def test_a_bare_number_has_no_unit() -> None:
 
 def test_whole_numbers_are_not_floats_and_booleans_are_not_words() -> None:
     text = RUN.replace("interval_steps: 5", "interval_steps: 5.0, durable: yes")
-    assert [f.path for f in read(text, RunSpec).findings] == ["checkpoint.interval_steps", "checkpoint.durable"]
+    assert [f.path for f in read(text, RunSpec).findings] == [
+        "checkpoint.interval_steps",
+        "checkpoint.durable",
+    ]
 
 
 def test_a_date_is_a_calendar_date() -> None:
     for text in ("2026", "2026-13-01", "01-10-2026"):
-        assert [f.path for f in read(GOOD.replace("2026-10-01", text), EnvironmentSpec).findings] == ["waivers.0.expires"]
+        assert [f.path for f in read(GOOD.replace("2026-10-01", text), EnvironmentSpec).findings] == [
+            "waivers.0.expires"
+        ]
 
 
 def test_every_value_has_its_place_under_the_prefix() -> None:

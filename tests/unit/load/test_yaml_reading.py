@@ -17,7 +17,9 @@ def faults(data: bytes) -> list[tuple[str, int, int]]:
     with pytest.raises(ConfigError) as caught:
         yaml.parse(data, "f.yaml")
     assert all(f.message and f.position.file == "f.yaml" for f in caught.value.findings)
-    return [(f.rule.removeprefix("config/"), f.position.line, f.position.column) for f in caught.value.findings]
+    return [
+        (f.rule.removeprefix("config/"), f.position.line, f.position.column) for f in caught.value.findings
+    ]
 
 
 @pytest.mark.parametrize(

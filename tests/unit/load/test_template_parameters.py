@@ -1,0 +1,147 @@
+"""Typed parameters: the template's types and bounds hold, all faults at once, secrets are never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from akotf.load import yaml
+from akotf.load.bind import bind
+from akotf.load.nodes import Mark
+from akotf.load.parameters import Parameters, bind_parameters
+from akotf.model.config import TemplateSpec
+
+HEAD = "version: 1\nname: tiny\nrelease: 1.0.0\nroots: {local: r}\nparameters:\n"
+PARAMETERS = """\
+  steps: {type: integer, default: 10, min: 1, max: 1000, unit: steps}
+  rate: {type: number, default: 1e-3, min: 0, max: 1}
+  region: {type: string, default: no, choices: [no, eu, 3.10]}
+  amp: {type: boolean, default: false}
+  wall: {type: duration, default: 1h, min: 60, max: 86400}
+  memory: {type: bytes, default: 1 GiB, max: 2147483648}
+  image: {type: string, pattern: '[a-z]+@[0-9]+'}
+  data: {type: string, required: true, help: where the text lies}
+  token: {type: string, secret: true}
+"""
+
+
+def given(text: str, parameters: str = PARAMETERS) -> Parameters:
+    node = yaml.parse((HEAD + parameters).encode(), "template.yaml")
+    spec = bind(node, TemplateSpec)
+    assert spec.findings == []
+    values = yaml.parse(text.encode(), "akotf.yaml") if text else None
+    return bind_parameters(spec.value, node, values, Mark("akotf.yaml", 9, 1))
+
+
+def faults(text: str, parameters: str = PARAMETERS) -> list[tuple[str, str]]:
+    return [
+        (f.rule.removeprefix("config/"), f.path.removeprefix("parameters."))
+        for f in given(text, parameters).findings
+    ]
+
+
+def test_defaults_have_their_parameters_type() -> None:
+    result = given("data: x")
+    assert result.findings == []
+    assert result.values == {
+        "steps": 10, "rate": 0.001, "region": "no", "amp": False, "wall": 3600.0, "memory": 2**30, "image": None,
+        "data": "x", "token": None,
+    }  # fmt: skip
+    assert list(result.given) == ["data"]
+    assert result.given["data"] == Mark("akotf.yaml", 1, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("region: 3.10", "region", "3.10"),  # text keeps its zero
+        ("rate: 1", "rate", 1.0),
+        ("rate: 3e-4", "rate", 3e-4),
+        ("wall: 1:30:00", "wall", 5400.0),
+        ("memory: 512MB", "memory", 512_000_000),
+        ("steps: 1000", "steps", 1000),
+        ("image: 'abc@12'", "image", "abc@12"),
+        ("token: env:HF_TOKEN", "token", "env:HF_TOKEN"),
+    ],
+)
+def test_a_value_is_read_by_its_type(text: str, name: str, value: Any) -> None:
+    result = given(f"data: x\n{text}\n")
+    assert result.findings == []
+    assert result.values[name] == value
+    assert type(result.values[name]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "words"),
+    [
+        ("steps: 0", ("bounds", "steps"), "0 steps is below 1 steps"),
+        ("steps: 1001", ("bounds", "steps"), "above 1000 steps"),
+        ("steps: 1e2", ("type", "steps"), "whole number"),
+        ("steps: '10'", ("type", "steps"), "is text"),
+        ("rate: yes", ("type", "rate"), "finite number"),
+        ("rate: .inf", ("type", "rate"), "finite number"),
+        ("region: us", ("choice", "region"), "not a choice"),
+        ("amp: no", ("type", "amp"), "not a boolean"),
+        ("wall: 90", ("type", "wall"), "not a duration"),
+        ("wall: 2d", ("bounds", "wall"), "2d is above 1d"),
+        ("memory: 3 GiB", ("bounds", "memory"), "3 GiB is above 2 GiB"),
+        ("image: abc", ("pattern", "image"), "does not match"),
+        ("image: 'abc@1\n'", ("pattern", "image"), "does not match"),
+        ("steps: [1]", ("type", "steps"), "one value"),
+        ("steps:", ("needs-value", "steps"), "needs a value"),
+        ("stepz: 5", ("unknown-parameter", "stepz"), "no parameter"),
+        ("token: hunter2", ("secret", "token"), "must not stand here"),
+    ],
+)
+def test_a_wrong_value_is_a_fault(text: str, fault: tuple[str, str], words: str) -> None:
+    result = given(f"data: x\n{text}\n")
+    assert [
+        (f.rule.removeprefix("config/"), f.path.removeprefix("parameters.")) for f in result.findings
+    ] == [fault]
+    assert words in result.findings[0].message
+    assert result.findings[0].position.line == 2
+    assert "hunter2" not in str(result.findings)
+
+
+def test_all_faults_come_at_once() -> None:
+    assert sorted(faults("steps: 0\nrate: x\nstepz: 1\n")) == [
+        ("bounds", "steps"), ("missing-parameter", "data"), ("type", "rate"), ("unknown-parameter", "stepz"),
+    ]  # fmt: skip
+
+
+def test_a_required_parameter_says_what_it_is_for() -> None:
+    found = given("").findings
+    assert [(f.rule, f.position.line) for f in found] == [("config/missing-parameter", 9)]
+    assert "where the text lies" in found[0].remedy
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  x: {type: integer, default: 5, max: 4}\n",
+        "  x: {type: integer, default: a}\n",
+        "  x: {type: integer, min: 5, max: 4}\n",
+        "  x: {type: string, choices: [a], default: b}\n",
+        "  x: {type: string, pattern: '['}\n",
+        "  x: {type: string, min: 1}\n",
+        "  x: {type: integer, secret: true}\n",
+        "  x: {type: integer, required: true, default: 1}\n",
+        "  x-y: {type: integer}\n",
+        "  not: {type: integer}\n",
+    ],
+)
+def test_a_template_that_contradicts_itself_is_told_at_its_place(line: str) -> None:
+    found = given("", line).findings
+    assert {f.rule for f in found} >= {"config/template"}
+    assert {str(f.position) for f in found if f.rule == "config/template"} == {"template.yaml:6:3"}
+
+
+def test_a_pattern_that_takes_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from akotf.load import parameters
+
+    limited = parameters.run_limited
+    monkeypatch.setattr(parameters, "run_limited", lambda f, args, **_: limited(f, args, seconds=0.5))
+    result = given(f"x: '{'a' * 40}!'\n", "  x: {type: string, pattern: '(a+)+'}\n")
+    assert [f.rule for f in result.findings] == ["config/pattern"]
+    assert "limit" in result.findings[0].message

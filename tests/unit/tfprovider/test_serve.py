@@ -1,9 +1,14 @@
 """The mends of the provider library, on its real servicer and messages."""
 
+import base64
 import json
 import os
+import signal
+import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +147,59 @@ def test_every_schema_has_a_version_and_every_attribute_a_description() -> None:
     for schema in schemas.resource_schemas.values():
         assert schema.version == 1
         assert all(attribute.description for attribute in schema.block.attributes)
+
+
+@contextmanager
+def served() -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """The provider as its own process, and a client that trusts the certificate of its handshake."""
+    import grpc
+    from tf.gen import tfplugin_pb2_grpc as rpc
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "akotf.tfprovider"], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, COOKIE[0]: COOKIE[1], "HOME": "/nonexistent"},
+    ) as provider:  # fmt: skip
+        assert provider.stdout is not None
+        core, protocol, network, socket, kind, certificate = provider.stdout.readline().strip().split("|")
+        assert [core, protocol, network, kind] == ["1", "6", "unix", "grpc"]
+        der = base64.b64decode(certificate + "=" * (-len(certificate) % 4))
+        credentials = grpc.ssl_channel_credentials(ssl.DER_cert_to_PEM_cert(der).encode())
+        options = [("grpc.max_send_message_length", -1), ("grpc.ssl_target_name_override", "localhost")]
+        with grpc.secure_channel(f"unix:{socket}", credentials, options) as channel:
+            assert Path(socket).parent.stat().st_mode & 0o777 == 0o700
+            yield provider, rpc.ProviderStub(channel)
+            if provider.poll() is None:
+                provider.terminate()
+        provider.wait(20)
+    assert not Path(socket).parent.exists()
+
+
+def test_a_message_beyond_grpcs_own_limit_arrives() -> None:
+    config = {
+        "id": None, "deployment": "a/b/c", "node_directory": "/n", "hyperparameters": {"x": json.dumps("x" * (5 << 20))},
+        "environment": {}, "limits": {"open_files": "no"}, "libraries": {}, "gpu_settings": {}, "differences": None,
+    }  # fmt: skip
+    with served() as (_, stub):
+        answer = stub.ValidateResourceConfig(
+            pb.ValidateResourceConfig.Request(type_name="akotf_baseline", config=packed(config))
+        )
+        assert [diagnostic.summary for diagnostic in answer.diagnostics] == ["Not a JSON text"]
+
+
+def test_it_ignores_ctrl_c_and_stop_and_ends_on_term() -> None:
+    with served() as (provider, stub):
+        provider.send_signal(signal.SIGINT)
+        stub.StopProvider(pb.StopProvider.Request())
+        assert set(stub.GetProviderSchema(pb.GetProviderSchema.Request()).resource_schemas)
+        provider.terminate()
+        assert provider.wait(20) == 0
+
+
+def test_its_socket_fits_where_the_temporary_folder_is_deep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    with served() as (_, stub):
+        assert stub.GetProviderSchema(pb.GetProviderSchema.Request()).resource_schemas

@@ -23,9 +23,9 @@ from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, LogChunk, Run
 
 STREAMS = {"stdout": "stdout.log", "stderr": "stderr.log"}
 PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
-#: Isolated interpreter (-I): neither PYTHON* variables nor the working folder decide what is imported.
+#: Isolated interpreter (-I) without site packages (-S): the standard library and this very akotf, nothing else.
 SUPERVISOR = (
-    sys.executable, "-I", "-c",
+    sys.executable, "-I", "-S", "-c",
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from akotf.backends.local_supervisor import main; sys.exit(main())",
     PACKAGE_PARENT,

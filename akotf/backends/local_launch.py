@@ -61,7 +61,7 @@ def environment(request: RunRequest) -> dict[str, str]:
     if request.resume_from:
         ours["AKOTF_RESUME_FROM"] = request.resume_from
     if request.devices:
-        ours["CUDA_VISIBLE_DEVICES"] = ours["AKOTF_DEVICES"]
+        floor["CUDA_VISIBLE_DEVICES"] = ours["AKOTF_DEVICES"]
     floor = {name: value for name, value in floor.items() if name not in request.secrets}
     return {**floor, **request.environment, **ours}
 

@@ -19,7 +19,7 @@ from akotf.model.drift import Observation
 SOCKET = "agent.sock"
 LARGEST = 8 * 2**20  # bytes of an answer
 PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
-#: Isolated interpreter (-I): neither PYTHON* variables nor the working folder decide what is imported.
+#: For an isolated interpreter (-I) without site packages (-S): the standard library and this very akotf, nothing else.
 BOOTSTRAP = "import sys; sys.path.append(sys.argv.pop(1)); from akotf.agent.main import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -71,7 +71,7 @@ class AgentSource:
         last run. TelemetryUnavailable when it does not start.
         """
         command = [
-            self.interpreter, "-I", "-c", BOOTSTRAP, PACKAGE_PARENT, "--node", str(node_directory),
+            self.interpreter, "-I", "-S", "-c", BOOTSTRAP, PACKAGE_PARENT, "--node", str(node_directory),
             "--interval", f"{interval:g}", "--linger", f"{linger:g}", "--detach",
         ]  # fmt: skip
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}

@@ -332,6 +332,7 @@ def _syntax(error: pyyaml.YAMLError, text: str, file: str) -> Finding:
         "unexpected end of stream": "close the quote or bracket",
         "unexpected document separator": "close the quote or bracket",
         "undefined tag handle": "remove the tag",
+        "invalid Unicode character escape": "write the character itself, or \\U and eight hexadecimal digits",
     }
     remedy = next((text for start, text in remedies.items() if start in problem), "")
     return fault("syntax", problem, place, remedy)

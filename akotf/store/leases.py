@@ -154,7 +154,8 @@ class FileLeases:
     def _guard(self, key: str) -> Iterator[None]:
         path = self._file(key).with_suffix(".guard")
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            # for reading: another user of a shared folder may lock it too, and learn who holds the lease
+            handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise store_error(path, error) from error
         try:

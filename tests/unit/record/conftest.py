@@ -178,7 +178,7 @@ def ended(tmp_path: Path) -> Ended:
     on_disk = drift("hyperparameters.file.learning_rate", 0.001, 0.1)
     in_use = drift("hyperparameters.in_use.learning_rate", 0.001, 0.1)
     made.log("plan.made", {"inputs": inputs.digest()}, subject="")
-    made.log("drift.seen", on_disk, subject="another-run")
+    made.log("heal.done", {"drifts": [on_disk]}, subject=run.deployment)  # of a run before
     made.log("run.intent", {})
     made.log("drift.seen", on_disk)
     made.log(

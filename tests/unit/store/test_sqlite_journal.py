@@ -71,6 +71,14 @@ def test_entries_are_chained_from_one_and_come_back_equal(tmp_path: Path) -> Non
     assert sorted(p.name for p in tmp_path.iterdir()) == ["journal.db"]  # complete by itself
 
 
+@pytest.mark.parametrize("name", ["a b", "what?mode=ro", "#1", "100%20", "größe"])
+def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name / "journal.db"
+    entry = journal(path).append("plan.made", {}, environment="demo")
+    assert list(journal(path).entries()) == [entry]
+    assert path.is_file()
+
+
 def test_entries_are_filtered(filled: Path) -> None:
     reader = journal(filled)
     assert [e.sequence for e in reader.entries(subject="run-1")] == [2, 4, 6]

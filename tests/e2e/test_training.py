@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import akotf
+
 pytestmark = pytest.mark.training
 
 SCRIPT = Path(__file__).resolve().parents[2] / "environments" / "quickstart" / "train.py"
@@ -36,7 +38,7 @@ class Trial:
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "PYTHONPATH": str(Path(akotf.__file__).parents[1]),  # the package under test, from any folder
             "OMP_NUM_THREADS": "1",
             "AKOTF_RUN_ID": "trial",
             "AKOTF_DEVICES": "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from akotf.choose.words import clock, money
+from akotf.model.words import clock, money
 from akotf.model.plan import Candidate, Infeasibility, Relaxation
 
 #: Limits that a person can set, with what to write; the others need another machine.

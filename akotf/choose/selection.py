@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from akotf.choose.relaxation import relax
-from akotf.choose.words import clock, excess, money
+from akotf.model.words import clock, excess, money
 from akotf.model.config import Objective
 from akotf.model.plan import Candidate, Infeasibility, Loser, PlanInputs, PlanResult, Selection
 from akotf.model.units import Estimate
@@ -113,27 +113,23 @@ def _reason(loser: _Judged, winner: _Judged | None, objective: Objective, only_s
         return "; ".join(fault.message for fault in loser.faults)
     if winner is None or winner.candidate.time is None or loser.candidate.time is None:
         return "nothing is feasible"
-    by_cost = _cost_words(loser, winner)
-    by_time = _time_words(loser.candidate.time.value - winner.candidate.time.value)
-    first, second = (by_time, by_cost) if objective.prefer == "time" else (by_cost, by_time)
-    if not first and not second:
+    worse, better = [], []
+    cost = _cost_words(loser, winner)
+    time = _time_words(loser.candidate.time.value - winner.candidate.time.value)
+    for words in (time, cost) if objective.prefer == "time" else (cost, time):
+        if words:
+            (better if words.endswith("less") else worse).append(words)
+    if not worse and not better:
         return "costs and takes the same; the winner comes first by name"
-    joint = " and " if first.startswith("costs no") or first.startswith("takes as") or not _opposed(first, second) else ", but "
-    return joint.join(part for part in (first, second) if part)
-
-
-def _opposed(first: str, second: str) -> bool:
-    return (" less" in second or " shorter" in second) and bool(first)
+    return ", but ".join(" and ".join(words) for words in (worse, better) if words)
 
 
 def _cost_words(loser: _Judged, winner: _Judged) -> str:
     if loser.cost is None:
-        return "has no known price"
-    if winner.cost is None:
+        return "" if winner.cost is None else "has no known price"
+    if winner.cost is None or loser.cost.value == winner.cost.value:
         return ""
     difference, unit = loser.cost.value - winner.cost.value, loser.cost.unit
-    if difference == 0:
-        return ""
     return f"costs {excess(abs(difference), unit)} {'more' if difference > 0 else 'less'}"
 
 
@@ -149,7 +145,9 @@ def _notes(winner: _Judged, objective: Objective) -> tuple[str, ...]:
     candidate, cost = winner.candidate, winner.cost
     if objective.budget and cost and cost.high > float(objective.budget.amount):
         limit = money(float(objective.budget.amount), cost.unit)
-        notes.append(f"at the high end of its interval it costs {money(cost.high, cost.unit)}, over the budget of {limit}")
+        notes.append(
+            f"at the high end of its interval it costs {money(cost.high, cost.unit)}, over the budget of {limit}"
+        )
     if objective.deadline is not None and candidate.time and candidate.time.high > objective.deadline:
         high, limit = clock(candidate.time.high), clock(objective.deadline)
         notes.append(f"at the high end of its interval it takes {high}, over the deadline of {limit}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from akotf.model.config import ScopeKind
 from akotf.model.plan import Candidate, Infeasibility, Offer, PlanInputs, PlanResult
-from akotf.model.units import Estimate, add_estimates, format_duration
+from akotf.model.units import Estimate, add_estimates
+from akotf.model.words import clock
 from akotf.plan import feasibility
 from akotf.plan.phases import interruptions, phases
 from akotf.plan.steptime import Placement, step_time
@@ -49,7 +50,9 @@ def _candidate(inputs: PlanInputs, offer: Offer, nodes: int) -> Candidate:
     return _predicted(inputs, head, placement)
 
 
-def _sharded(inputs: PlanInputs, offer: Offer, nodes: int, processes: int, faults: list[Infeasibility]) -> bool:
+def _sharded(
+    inputs: PlanInputs, offer: Offer, nodes: int, processes: int, faults: list[Infeasibility]
+) -> bool:
     """Whether the state must be sharded to fit; a fault is added when it does not fit even so."""
     workload, on_gpu = inputs.workload, offer.gpus > 0
     free = feasibility.memory_free(offer, inputs.limits, processes, on_gpu)
@@ -68,7 +71,9 @@ def _predicted(inputs: PlanInputs, head: Candidate, placement: Placement) -> Can
     calibration = inputs.calibration.entries.get(f"{device}/{offer.backend}/{inputs.template}")
     step = step_time(inputs.workload, placement, calibration)
     spans = phases(inputs.workload, inputs.checkpoint, placement, step)
-    spans["interruptions"], bearable = interruptions(inputs.workload, inputs.checkpoint, placement, spans, step)
+    spans["interruptions"], bearable = interruptions(
+        inputs.workload, inputs.checkpoint, placement, spans, step
+    )
     time = add_estimates(list(spans.values()), step.source)
     faults = []
     rate = offer.interruptions_per_hour * placement.nodes
@@ -76,7 +81,7 @@ def _predicted(inputs: PlanInputs, head: Candidate, placement: Placement) -> Can
         faults.append(feasibility.interruption_fault(rate, bearable))
     running = time.value - spans["queue"].value - spans["provisioning"].value
     if running > inputs.limits.wall_time:
-        text = f"runs {_clock(running)}, its wall time is {_clock(inputs.limits.wall_time)}"
+        text = f"runs {clock(running)}, its wall time is {clock(inputs.limits.wall_time)}"
         faults.append(feasibility.wall_time_fault(running, inputs.limits.wall_time, text))
     return head.model_copy(
         update={
@@ -96,7 +101,3 @@ def _cost(offer: Offer, nodes: int, time: Estimate, queue: Estimate) -> Estimate
     billed = (time.value - queue.value, time.low - queue.low, time.high - queue.high)
     value, low, high = (max(least, seconds) * rate for seconds in billed)
     return Estimate(value=value, low=low, high=high, unit=offer.currency, source=offer.price_source)
-
-
-def _clock(seconds: float) -> str:
-    return format_duration(round(seconds)) if seconds >= 1 else f"{seconds:.2f}s"

@@ -45,7 +45,11 @@ def machine_faults(offer: Offer, limits: Limits) -> list[Infeasibility]:
     faults = []
     gpus = gpus_used(offer, limits)
     if limits.gpus > offer.gpus and not limits.gpus_optional:
-        faults.append(_fault("gpus", limits.gpus, offer.gpus, "GPUs", f"needs {limits.gpus} GPUs a node, has {offer.gpus}"))
+        faults.append(
+            _fault(
+                "gpus", limits.gpus, offer.gpus, "GPUs", f"needs {limits.gpus} GPUs a node, has {offer.gpus}"
+            )
+        )
     if offer.gpus and not gpus:
         message = "is a GPU machine, and the run asks for no GPU; set limits.gpus or gpus_optional"
         faults.append(_fault("gpus", 0, offer.gpus, "GPUs", message))
@@ -54,7 +58,11 @@ def machine_faults(offer: Offer, limits: Limits) -> list[Infeasibility]:
         have = GPUS.get(offer.device.name, (offer.device.memory,))[0]
         faults.append(_fault("gpu-model", GPUS[limits.gpu][0], have, "bytes", message))
     if limits.cpus > offer.cpus:
-        faults.append(_fault("cpus", limits.cpus, offer.cpus, "CPUs", f"needs {limits.cpus} CPUs a node, has {offer.cpus}"))
+        faults.append(
+            _fault(
+                "cpus", limits.cpus, offer.cpus, "CPUs", f"needs {limits.cpus} CPUs a node, has {offer.cpus}"
+            )
+        )
     if limits.memory > offer.memory:
         message = f"the run's memory limit is {limits.memory / _GIB:.1f} GiB, a node has {offer.memory / _GIB:.1f} GiB"
         faults.append(_fault("memory", limits.memory, offer.memory, "bytes", message))

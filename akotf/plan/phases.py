@@ -6,23 +6,32 @@ from math import inf
 
 from akotf.model.config import CheckpointSpec, ScopeKind
 from akotf.model.profile import WorkloadProfile
-from akotf.model.units import Estimate, format_duration
+from akotf.model.units import Estimate
+from akotf.model.words import clock
 from akotf.plan.interruptions import daly, lost_share
 from akotf.plan.steptime import Placement
 
 _NOTHING = Estimate.exact(0.0, "s", "none")
 #: From the process's start to the first step: interpreter, framework, data, model.
 _STARTUP = {
-    "cpu": Estimate(value=5, low=2, high=15, unit="s", source="default: start of Python and PyTorch on a CPU"),
+    "cpu": Estimate(
+        value=5, low=2, high=15, unit="s", source="default: start of Python and PyTorch on a CPU"
+    ),
     "gpu": Estimate(value=15, low=6, high=60, unit="s", source="default: start of Python, PyTorch and CUDA"),
 }
 _RENDEZVOUS = Estimate(value=10, low=3, high=60, unit="s", source="default: torchrun over several nodes")
 #: Bytes a second at which a scope takes in data, and at which it saves checkpoints.
 _STAGING = {
-    ScopeKind.HPC: Estimate(value=100e6, low=20e6, high=1e9, unit="bytes/s", source="default: copy to a shared file system"),
-    ScopeKind.CLOUD: Estimate(value=30e6, low=5e6, high=200e6, unit="bytes/s", source="default: upload to a cloud"),
+    ScopeKind.HPC: Estimate(
+        value=100e6, low=20e6, high=1e9, unit="bytes/s", source="default: copy to a shared file system"
+    ),
+    ScopeKind.CLOUD: Estimate(
+        value=30e6, low=5e6, high=200e6, unit="bytes/s", source="default: upload to a cloud"
+    ),
 }
-_SAVING = Estimate(value=400e6, low=80e6, high=2e9, unit="bytes/s", source="default: write and digest on a disk")
+_SAVING = Estimate(
+    value=400e6, low=80e6, high=2e9, unit="bytes/s", source="default: write and digest on a disk"
+)
 _SAVE_LATENCY = 0.05  # s: fsync of files and manifest
 
 
@@ -34,7 +43,9 @@ def phases(
     startup = _STARTUP["gpu" if placement.on_gpu else "cpu"]
     if placement.nodes > 1:
         startup = _plus(startup, _RENDEZVOUS)
-    training = step.scaled(workload.steps).model_copy(update={"source": f"{workload.steps} steps; {step.source}"})
+    training = step.scaled(workload.steps).model_copy(
+        update={"source": f"{workload.steps} steps; {step.source}"}
+    )
     return {
         "queue": offer.queue_wait,
         "provisioning": offer.provisioning,
@@ -68,7 +79,8 @@ def interruptions(
     """
     rate = placement.offer.interruptions_per_hour * placement.nodes
     values = {
-        pick: _lost(getattr(step, pick), spans, checkpoint, workload, rate, pick) for pick in ("value", "low", "high")
+        pick: _lost(getattr(step, pick), spans, checkpoint, workload, rate, pick)
+        for pick in ("value", "low", "high")
     }
     interval = _interval(step.value, checkpoint, workload)
     recovery = spans["provisioning"].value + spans["startup"].value
@@ -78,8 +90,8 @@ def interruptions(
     mtbf = 3600 / rate
     optimum = daly(saving(workload).value, mtbf)
     source = (
-        f"{placement.offer.source}; every {_short(mtbf)}, checkpoints every {_short(interval)} "
-        f"(Daly's optimum {_short(optimum)})"
+        f"{placement.offer.source}; every {clock(mtbf)}, checkpoints every {clock(interval)} "
+        f"(Daly's optimum {clock(optimum)})"
     )
     worst = values["high"] if values["high"] != inf else max(values["value"], 10 * spans["training"].high)
     value = min(values["value"], worst)
@@ -117,15 +129,3 @@ def _plus(first: Estimate, second: Estimate) -> Estimate:
         value=first.value + second.value, low=first.low + second.low, high=first.high + second.high, unit="s",
         source=f"{first.source}; {second.source}",
     )  # fmt: skip
-
-
-def _short(seconds: float) -> str:
-    """One or two units: `47 ms`, `8s`, `2h 5m`."""
-    if seconds < 1:
-        return f"{max(seconds, 0.001) * 1000:.0f} ms"
-    whole = round(seconds)
-    if whole >= 86400:
-        whole -= whole % 3600
-    elif whole >= 3600:
-        whole -= whole % 60
-    return format_duration(whole)

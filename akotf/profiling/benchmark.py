@@ -158,7 +158,9 @@ def _wait(torch: Any, device: Any) -> None:
 
 
 def _dtype(torch: Any, precision: str) -> Any:
-    return {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    return {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[
+        precision
+    ]
 
 
 if __name__ == "__main__":

@@ -117,7 +117,8 @@ def declared(workload: WorkloadSpec) -> WorkloadProfile:
         dataset_bytes=workload.dataset_bytes,
         width=model.hidden,
         kernels=_KERNELS_OUTSIDE + _KERNELS_A_LAYER * model.layers,
-        optimizer_kernels=(_TENSORS_OUTSIDE + _TENSORS_A_LAYER * model.layers) * OPTIMIZER_KERNELS[workload.optimizer],
+        optimizer_kernels=(_TENSORS_OUTSIDE + _TENSORS_A_LAYER * model.layers)
+        * OPTIMIZER_KERNELS[workload.optimizer],
         micro_batch=workload.micro_batch,
         source="declared: formula of Narayanan et al. 2021, memory of Korthikanti et al. 2022",
     )

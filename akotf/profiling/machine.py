@@ -20,7 +20,8 @@ def fingerprint(threads: int, proc: Path = _PROC) -> str:
         {
             "cpu": cpu_model(proc),
             "cpus": os.cpu_count() or 1,
-            "memory": memory(proc) >> 28,  # in steps of 256 MiB: the kernel keeps a bit more or less at each start
+            "memory": memory(proc)
+            >> 28,  # in steps of 256 MiB: the kernel keeps a bit more or less at each start
             "gpus": _gpus(proc),
             "torch": torch_version(),
             "threads": threads,

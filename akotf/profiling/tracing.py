@@ -49,7 +49,7 @@ def traced(
         counts = run_limited(_trace, order, seconds=_SECONDS, memory=_MEMORY, scrub_environment=True)
     except AkotfError:
         raise
-    except Exception as error:  # noqa: BLE001 - the builder is foreign code and may raise anything
+    except Exception as error:  # the builder is foreign code and may raise anything
         raise ConfigError(
             f"the builder {builder} failed: {type(error).__name__}: {error}",
             where=str(path),
@@ -70,7 +70,9 @@ def cached_trace(
     try:
         key = digest(
             {
-                "scripts": {str(path.relative_to(folder)): digest(path.read_bytes()) for path in _scripts(folder)},
+                "scripts": {
+                    str(path.relative_to(folder)): digest(path.read_bytes()) for path in _scripts(folder)
+                },
                 "workload": workload.to_json(),
                 "hyperparameters": dict(hyperparameters),
                 "torch": torch_version(),
@@ -93,7 +95,9 @@ def cached_trace(
 def _scripts(folder: Path) -> list[Path]:
     """The environment's Python files: what a builder may import. Hidden folders are ours or a tool's."""
     found = (path for path in folder.rglob("*.py") if path.is_file())
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    return sorted(
+        path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
 
 
 def _profile(workload: WorkloadSpec, counts: Mapping[str, int]) -> WorkloadProfile:
@@ -141,7 +145,9 @@ def _trace(path: str, function: str, hyperparameters: dict[str, Any], precision:
 
     build = getattr(_module(path), function, None)
     if not callable(build):
-        raise ConfigError(f"{path} has no function {function}", where="workload.builder", remedy="name one that it has")
+        raise ConfigError(
+            f"{path} has no function {function}", where="workload.builder", remedy="name one that it has"
+        )
     with torch.device("meta"):
         module, inputs = build(hyperparameters)
         module.train()

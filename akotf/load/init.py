@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from akotf.errors import UsageError
-from akotf.load.template import lock_environment
+from akotf.load.catalogue import write_lock
+from akotf.load.template import open_template
 from akotf.model.config import NAME
 
 SKELETON = Path(__file__).parent / "skeleton"
+TEMPLATE = "gpu-training@1.0.0"
 FILES = ("akotf.yaml", "train.py", "README.md")
 
 
@@ -32,9 +34,10 @@ def init(folder: Path, name: str, catalogues: Sequence[Path]) -> list[Path]:
         raise UsageError(
             f"{folder} has {', '.join(taken)} already", remedy="choose a new folder; nothing was written"
         )
+    template = open_template(TEMPLATE, catalogues)  # before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         text = (SKELETON / f"{file}.in").read_text(encoding="utf-8").replace("@NAME@", name)
         (folder / file).write_text(text, encoding="utf-8")
-    lock_environment(folder, catalogues)
+    write_lock(folder, template.ref)
     return [folder / file for file in (*FILES, "akotf.lock")]

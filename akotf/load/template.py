@@ -6,14 +6,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from akotf.errors import ConfigError, IntegrityError
 from akotf.load import catalogue as books
 from akotf.load import yaml
 from akotf.load.bind import bind
 from akotf.load.catalogue import LOCK, REFERENCE, content_digest, file_digests, split_reference
-from akotf.load.nodes import MapNode, Mark, TextNode
+from akotf.load.nodes import MapNode, Mark
 from akotf.load.parameters import bind_parameters
 from akotf.model.base import digest
 from akotf.model.config import TemplateRef, TemplateSpec
@@ -31,6 +30,17 @@ class Template:
     folder: Path
     spec: TemplateSpec
     node: MapNode  # template.yaml as written: parameters are read by their type from it
+
+
+@dataclass(frozen=True)
+class TemplateListing:
+    """A row of `akotf template list`; published: the index holds this content."""
+
+    reference: str
+    description: str
+    folder: Path
+    content: str
+    published: bool
 
 
 def locate(reference: str, catalogues: Sequence[Path]) -> Path:
@@ -83,22 +93,11 @@ def check_pin(template: Template, environment: Path) -> None:
     raise ConfigError(message, [finding], where=str(position), remedy=remedy)
 
 
-def find(reference: str, catalogues: Sequence[Path]) -> tuple[TemplateSpec, TemplateRef]:
-    """What a template says, and its pin."""
+def lock(folder: Path, reference: str, catalogues: Sequence[Path]) -> TemplateRef:
+    """Pin `reference`, as it is now, for the environment in `folder`: writes akotf.lock."""
     template = open_template(reference, catalogues)
-    return template.spec, template.ref
-
-
-def lock_environment(folder: Path, catalogues: Sequence[Path]) -> str:
-    """Pin the template that the environment in `folder` names, as it is now; returns its digest."""
-    path = folder / "akotf.yaml"
-    node = yaml.read(path)
-    reference = node.get("template") if isinstance(node, MapNode) else None
-    if not isinstance(reference, TextNode):
-        raise ConfigError(f"{path} names no template", where=str(path), remedy="add template: NAME@VERSION")
-    template = open_template(reference.text, catalogues)
     books.write_lock(folder, template.ref)
-    return template.ref.content
+    return template.ref
 
 
 def publish(template_folder: Path, modules_folder: Path, catalogue: Path) -> str:
@@ -169,12 +168,9 @@ def verify(catalogue: Path) -> list[Finding]:
     return findings
 
 
-def list_templates(catalogues: Sequence[Path]) -> list[dict[str, Any]]:
-    """All templates, of a version in several catalogues the one that counts (the first).
-
-    A row has name, version, digest, description, folder and published (the index holds this digest).
-    """
-    rows: dict[str, dict[str, Any]] = {}
+def list_templates(catalogues: Sequence[Path]) -> list[TemplateListing]:
+    """All templates; of a version in several catalogues the one that counts (the first)."""
+    rows: dict[str, TemplateListing] = {}
     for catalogue in catalogues:
         index = books.read_index(catalogue)
         for name, version, folder in _versions(catalogue):
@@ -182,10 +178,8 @@ def list_templates(catalogues: Sequence[Path]) -> list[dict[str, Any]]:
             if reference not in rows:
                 content = content_digest(folder)
                 _, spec = _read_spec(folder, name, version)
-                rows[reference] = {
-                    "name": name, "version": version, "digest": content, "description": spec.description,
-                    "folder": str(folder), "published": index.get(reference) == content,
-                }  # fmt: skip
+                published = index.get(reference) == content
+                rows[reference] = TemplateListing(reference, spec.description, folder, content, published)
     return [rows[reference] for reference in sorted(rows)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from akotf.errors import ConfigError, IntegrityError
 from akotf.load.environment import load
-from akotf.load.template import lock_environment
+from akotf.load.template import lock
 from akotf.model.config import DesiredState
 
 Write = Callable[..., Path]
@@ -112,7 +112,7 @@ def test_an_unknown_template_is_told_where_it_is_named(catalogue: Path, environm
 
 def test_a_pin_holds_the_template(catalogue: Path, environment: Write) -> None:
     folder = environment()
-    pinned = lock_environment(folder, [catalogue])
+    pinned = lock(folder, "tiny@1.0.0", [catalogue]).content
     assert load(folder, catalogues=[catalogue]).template.content == pinned
     with (catalogue / "tiny" / "1.0.0" / "run.yaml").open("a") as file:
         file.write("# changed\n")

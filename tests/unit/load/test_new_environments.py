@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from akotf.errors import UsageError
+from akotf.errors import ConfigError, UsageError
 from akotf.load.environment import load
-from akotf.load.init import init
+from akotf.load.init import TEMPLATE, init
 from akotf.model.run import Progress
 
 CATALOGUE = Path(__file__).parents[3] / "iac"
@@ -25,6 +25,10 @@ CATALOGUE = Path(__file__).parents[3] / "iac"
 def fresh(tmp_path: Path) -> Path:
     init(tmp_path / "fresh", "fresh", [CATALOGUE])
     return tmp_path / "fresh"
+
+
+def test_the_skeleton_names_the_template_that_is_pinned(fresh: Path) -> None:
+    assert f"template: {TEMPLATE} " in (fresh / "akotf.yaml").read_text()
 
 
 def test_a_new_environment_loads_and_is_pinned(fresh: Path) -> None:
@@ -50,6 +54,12 @@ def test_a_name_that_can_not_be_is_answered_with_one_that_can(name: str, better:
     with pytest.raises(UsageError) as caught:
         init(tmp_path / "x", name, [CATALOGUE])
     assert caught.value.remedy.endswith(f"--name {better}")
+    assert not (tmp_path / "x").exists()
+
+
+def test_without_the_template_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no template gpu-training"):
+        init(tmp_path / "x", "x", [tmp_path])
     assert not (tmp_path / "x").exists()
 
 

@@ -42,7 +42,7 @@ def test_the_content_digest_covers_paths_and_bytes(tmp_path: Path) -> None:
 def test_a_link_in_a_template_is_refused(catalogue: Path) -> None:
     (tiny(catalogue) / "secret").symlink_to("/etc/passwd")
     with pytest.raises(IntegrityError, match="link"):
-        template.find("tiny@1.0.0", [catalogue])
+        template.open_template("tiny@1.0.0", [catalogue])
 
 
 def test_the_first_catalogue_that_has_a_template_wins(catalogue: Path, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_the_first_catalogue_that_has_a_template_wins(catalogue: Path, tmp_path:
 )
 def test_a_reference_is_a_name_and_a_version(reference: str, catalogue: Path) -> None:
     with pytest.raises(ConfigError, match="not a template reference"):
-        template.find(reference, [catalogue])
+        template.open_template(reference, [catalogue])
 
 
 def test_publishing_vendors_the_modules_and_fixes_the_digest(catalogue: Path, modules: Path) -> None:
@@ -71,7 +71,7 @@ def test_publishing_vendors_the_modules_and_fixes_the_digest(catalogue: Path, mo
     }
     assert template.publish(tiny(catalogue), modules, catalogue) == content  # again: nothing changes
     assert template.verify(catalogue) == []
-    assert template.list_templates([catalogue])[0]["published"] is True
+    assert template.list_templates([catalogue])[0].published
 
 
 def test_a_published_version_is_immutable(catalogue: Path, modules: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_changed_published_template_can_not_be_used(catalogue: Path, modules: 
     with (tiny(catalogue) / "terraform" / "local" / "main.tf").open("a") as file:
         file.write("# one more line\n")
     with pytest.raises(IntegrityError, match="not what was published"):
-        template.find("tiny@1.0.0", [catalogue])
+        template.open_template("tiny@1.0.0", [catalogue])
     assert [f.rule for f in template.verify(catalogue)] == ["template/changed"]
 
 
@@ -116,12 +116,12 @@ def test_verify_tells_what_is_missing(catalogue: Path, modules: Path) -> None:
 def test_an_index_of_an_unknown_schema_is_refused(catalogue: Path) -> None:
     (catalogue / "index.lock").write_text('{"schema": 2, "templates": {}}')
     with pytest.raises(ConfigError) as caught:
-        template.find("tiny@1.0.0", [catalogue])
+        template.open_template("tiny@1.0.0", [catalogue])
     assert [f.path for f in caught.value.findings] == ["schema"]
 
 
 def test_an_environment_is_pinned_to_the_digest(catalogue: Path, environment: Callable[..., Path]) -> None:
     folder = environment()
-    content = template.lock_environment(folder, [catalogue])
+    content = template.lock(folder, "tiny@1.0.0", [catalogue]).content
     pin = json.loads((folder / "akotf.lock").read_text())
     assert pin == {"schema": 1, "template": {"name": "tiny", "version": "1.0.0", "content": content}}

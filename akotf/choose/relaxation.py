@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from akotf.model.words import clock, money
 from akotf.model.plan import Candidate, Infeasibility, Relaxation
+from akotf.model.words import clock, money
 
 #: Limits that a person can set, with what to write; the others need another machine.
 _SETTINGS = {

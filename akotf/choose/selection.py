@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from akotf.choose.relaxation import relax
-from akotf.model.words import clock, excess, money
 from akotf.model.config import Objective
 from akotf.model.plan import Candidate, Infeasibility, Loser, PlanInputs, PlanResult, Selection
 from akotf.model.units import Estimate
+from akotf.model.words import clock, excess, money
 
 _OLD_PRICE = "days old"  # as the survey writes it
 
@@ -113,7 +113,8 @@ def _reason(loser: _Judged, winner: _Judged | None, objective: Objective, only_s
         return "; ".join(fault.message for fault in loser.faults)
     if winner is None or winner.candidate.time is None or loser.candidate.time is None:
         return "nothing is feasible"
-    worse, better = [], []
+    worse: list[str] = []
+    better: list[str] = []
     cost = _cost_words(loser, winner)
     time = _time_words(loser.candidate.time.value - winner.candidate.time.value)
     for words in (time, cost) if objective.prefer == "time" else (cost, time):

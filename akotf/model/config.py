@@ -195,6 +195,7 @@ class ModelSpec(Frozen):
     tied_embeddings: bool = True
     architecture: Literal["gpt2", "llama"] = "gpt2"  # llama: gated feed-forward, RMSNorm, rotary, no biases
     kv_heads: int | None = Field(None, ge=1)  # grouped keys and values; default heads
+    fused_attention: bool = False  # true: no sequence x sequence matrices are stored (FlashAttention, SDPA)
 
 
 class WorkloadSpec(Frozen):

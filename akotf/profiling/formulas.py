@@ -87,12 +87,14 @@ def activation_bytes(model: ModelSpec, precision: str) -> int:
 
     Equation 1, ``s h (34 + 5 a s / h)`` bytes a layer in 16 bits, and section 4.3's input and output layers,
     ``s h + 4 s h (1 + V/h)``. Of the 34, two are dropout masks of one byte; of the 5, one is. They keep their size in
-    fp32, all else doubles. A feed-forward width other than 4h, or a gated one, scales its share.
+    fp32, all else doubles. Fused attention (FlashAttention, Dao et al. 2022) stores no ``5 a s^2``. A feed-forward width other than 4h, or a gated one, scales its share.
     """
     h, s, shape = model.hidden, model.sequence, _Shape.of(model)
     size = ELEMENT_BYTES[precision]
     width = 2 * shape.feed_forward * (2 if model.architecture == "llama" else 1)
-    layer = s * h * (8 * size + 2) + s * size * width + model.heads * s * s * (2 * size + 1)
+    layer = s * h * (8 * size + 2) + s * size * width
+    if not model.fused_attention:
+        layer += model.heads * s * s * (2 * size + 1)
     return model.layers * layer + s * h * (1 + 2 * size) + 4 * s * model.vocabulary
 
 

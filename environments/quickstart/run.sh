@@ -18,6 +18,19 @@ heading() { printf '\n==== %s\n' "$*"; }
 note() { printf '%s\n' "---- $*"; }
 fail() { printf '\nrun.sh: %s\n' "$*" >&2; exit 1; }
 
+# With --capture the whole transcript is kept, and published when the run is verified.
+if [ $CAPTURE = yes ] && [ -z "${QUICKSTART_TRANSCRIPT:-}" ]; then
+    QUICKSTART_TRANSCRIPT=$(mktemp -d)
+    export QUICKSTART_TRANSCRIPT
+    mkfifo "$QUICKSTART_TRANSCRIPT/pipe"
+    tee "$QUICKSTART_TRANSCRIPT/transcript" <"$QUICKSTART_TRANSCRIPT/pipe" &
+    status=0
+    sh "$HERE/run.sh" --capture >"$QUICKSTART_TRANSCRIPT/pipe" 2>&1 || status=$?
+    wait
+    rm -rf "$QUICKSTART_TRANSCRIPT"
+    exit $status
+fi
+
 command -v akotf >/dev/null 2>&1 || fail "there is no akotf on PATH or in .venv; start with: ./dev quickstart"
 PYTHON=$(command -v python3 || command -v python) || fail "there is no Python on PATH"
 
@@ -159,7 +172,7 @@ akotf verify "$EVIDENCE" --contract "$HERE/validation.yaml" || fail "the validat
 
 if [ $CAPTURE = yes ]; then
     heading "7. Capture: outputs/ and screenshots/"
-    "$PYTHON" "$HERE/capture.py" "$OUTPUTS" "$EVIDENCE" || fail "no captures"
+    "$PYTHON" "$HERE/capture.py" "$OUTPUTS" "$EVIDENCE" "$QUICKSTART_TRANSCRIPT/transcript" || fail "no captures"
 fi
 
 heading "Done"

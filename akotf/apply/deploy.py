@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,13 @@ from akotf.apply.approval import (
     settled,
     with_approval,
 )
-from akotf.apply.write import write_tree
+from akotf.apply.write import OnEvent, write_root
 from akotf.errors import AkotfError
 from akotf.model.tfplan import Approval, Deployment, TfPlan
 from akotf.model.tree import FileTree
-from akotf.ports import Event, Journal, Terraform
+from akotf.ports import Journal, Terraform
 
 __all__ = ["apply", "approval_for", "changes_of", "prepare", "with_approval"]
-
-OnEvent = Callable[[Event], None]
 
 
 def prepare(terraform: Terraform, root: Path, tree: FileTree, on_event: OnEvent | None = None) -> TfPlan:
@@ -34,7 +31,7 @@ def prepare(terraform: Terraform, root: Path, tree: FileTree, on_event: OnEvent 
     """
     found = root / VALUES
     present = approval_in(found.read_bytes()) if found.is_file() and not found.is_symlink() else ""
-    write_tree(root, with_approval(tree, present))
+    write_root(root, with_approval(tree, present), on_event)
     terraform.init(root, on_event)
     return settled(terraform.plan(root, on_event=on_event))
 
@@ -49,7 +46,7 @@ def apply(
     which values differ. `apply.intent` is in the journal before anything changes, `apply.done` or `apply.failed` after.
     """
     require_bound(tree, approved)
-    write_tree(root, tree)
+    write_root(root, tree, on_event)
     terraform.init(root, on_event)
     plan = terraform.plan(root, on_event=on_event)
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from akotf.apply.deploy import OnEvent, changes_of
-from akotf.apply.write import write_tree
+from akotf.apply.deploy import changes_of
+from akotf.apply.heal import copy_of
+from akotf.apply.write import OnEvent, write_root
 from akotf.model.tfplan import Deployment, TfPlan
 from akotf.model.tree import FileTree
 from akotf.ports import Journal, Terraform
@@ -31,7 +33,7 @@ def destroy(
     PolicyDenied to stop it. `destroy.intent` is in the journal before anything changes, `destroy.done` after.
     """
     if tree is not None:
-        write_tree(root, tree)
+        write_root(root, tree, on_event)
     if not root.is_dir():
         return DestroyResult()
     terraform.init(root, on_event)
@@ -44,6 +46,7 @@ def destroy(
         journal.append("destroy.intent", body, environment=environment, subject=deployment.id)
         terraform.apply(plan, on_event)
         journal.append("destroy.done", body, environment=environment, subject=deployment.id)
+        shutil.rmtree(copy_of(root), ignore_errors=True)  # nothing is left that could be healed
         return DestroyResult(tuple(c.address for c in plan.changes if c.destroys))
     finally:
         terraform.discard(plan)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from akotf.apply.deploy import OnEvent, changes_of
-from akotf.apply.write import write_tree
+from akotf.apply.deploy import changes_of
+from akotf.apply.write import OnEvent, write_root
 from akotf.model.drift import Decision
 from akotf.model.tfplan import Deployment, ResourceChange, TfPlan
 from akotf.model.tree import FileTree
@@ -34,35 +33,42 @@ def heal(
 ) -> HealResult:  # fmt: skip
     """Apply the approved tree to the addresses that the decision names, and to nothing else.
 
-    Terraform works in a private copy of the approved tree with the deployment's state: whatever somebody edited in
-    `root` can't ride along, and stays there untouched. Deferred, with the reason, when the plan would change another
+    Terraform works in a copy of the approved tree beside `root`, with the deployment's state: whatever somebody edited
+    in `root` can't ride along, and stays there untouched. Deferred, with the reason, when the plan would change another
     address, delete or replace anything, or nothing at all. `judge` raises PolicyDenied to stop it. A failed apply
-    raises; the caller records that.
+    raises; the caller records that. The caller holds the deployment's lease.
     """
     if not decision.addresses:
         return HealResult(False, deferred_reason="the decision names no Terraform address")
-    with tempfile.TemporaryDirectory(prefix="akotf-heal-") as folder:
-        copy = Path(folder) / "root"
-        write_tree(copy, approved_tree)
-        if (root / _LOCK_FILE).is_file():  # the same provider builds as were approved
-            shutil.copyfile(root / _LOCK_FILE, copy / _LOCK_FILE)
-        terraform.init(copy, on_event)
-        plan = terraform.plan(copy, targets=decision.addresses, on_event=on_event)
-        try:
-            changes = tuple(c for c in plan.changes if c.is_change)
-            if reason := _why_not(changes, decision):
-                return HealResult(False, changes, reason)
-            judge(plan)
-            body = {
-                "reason": decision.reason, "addresses": list(decision.addresses), "changes": changes_of(plan),
-                "drifts": [d.to_json() for d in decision.drifts],
-            }  # fmt: skip
-            journal.append("heal.intent", body, environment=environment, subject=deployment.id)
-            terraform.apply(plan, on_event)
-            journal.append("heal.done", body, environment=environment, subject=deployment.id)
-            return HealResult(True, changes)
-        finally:
-            terraform.discard(plan)
+    copy = copy_of(root)
+    write_root(copy, approved_tree, on_event)
+    if (root / _LOCK_FILE).is_file():  # the same provider builds as were approved
+        shutil.copyfile(root / _LOCK_FILE, copy / _LOCK_FILE)
+    terraform.init(copy, on_event)
+    plan = terraform.plan(copy, targets=decision.addresses, on_event=on_event)
+    try:
+        changes = tuple(c for c in plan.changes if c.is_change)
+        if reason := _why_not(changes, decision):
+            return HealResult(False, changes, reason)
+        judge(plan)
+        body = {
+            "reason": decision.reason, "addresses": list(decision.addresses), "changes": changes_of(plan),
+            "drifts": [d.to_json() for d in decision.drifts],
+        }  # fmt: skip
+        journal.append("heal.intent", body, environment=environment, subject=deployment.id)
+        terraform.apply(plan, on_event)
+        journal.append("heal.done", body, environment=environment, subject=deployment.id)
+        return HealResult(True, changes)
+    finally:
+        terraform.discard(plan)
+
+
+def copy_of(root: Path) -> Path:
+    """Where heals work: kept between heals, so that Terraform need not prepare it again.
+
+    Beside the root and not in a temporary folder: providers are started from it, and many sites mount those `noexec`.
+    """
+    return root.parent / f".{root.name}.heal"
 
 
 def _why_not(changes: tuple[ResourceChange, ...], decision: Decision) -> str:

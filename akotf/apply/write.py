@@ -7,11 +7,14 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 
 from akotf.errors import IntegrityError
 from akotf.model.tree import FileTree
+from akotf.ports import Event
+
+OnEvent = Callable[[Event], None]
 
 #: Written last: the digest of each file as akotf wrote it, so that an edit by someone else is recognised.
 MANIFEST = ".akotf-tree.json"
@@ -45,6 +48,14 @@ def write_tree(root: Path, tree: FileTree) -> tuple[str, ...]:
     manifest = json.dumps({"schema": 1, "files": digests}, indent=1, sort_keys=True) + "\n"
     _write(root / MANIFEST, manifest.encode(), executable=False)
     return tuple(aside)
+
+
+def write_root(root: Path, tree: FileTree, on_event: OnEvent | None) -> None:
+    """`write_tree`, telling what was held aside as an event of type `held_aside` with `files`."""
+    aside = write_tree(root, tree)
+    if aside and on_event is not None:
+        message = f"not approved, held aside in {root / ASIDE}: {', '.join(aside)}"
+        on_event({"type": "held_aside", "@level": "warn", "@message": message, "files": list(aside)})
 
 
 def _present(root: Path) -> set[str]:

@@ -33,13 +33,12 @@ class Process:
     Its providers share that session: Terraform itself tells them when to stop.
     """
 
-    def __init__(
-        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], umask: int = -1
-    ) -> None:
+    def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
         self._interrupts = 0
         self._process = subprocess.Popen(
             list(argv), cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, umask=umask,
+            stderr=subprocess.PIPE, start_new_session=True,
+            umask=0o077,  # states and saved plans hold values in clear
         )  # fmt: skip
 
     def interrupt(self) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ class TerraformRunner:
         argv += [] if refresh else ["-refresh=false"]
         argv += [f"-target={address}" for address in targets]
         try:
-            self._checked("plan", root, argv, on_event, umask=0o077)
+            self._checked("plan", root, argv, on_event)
             data = self._json("show", root, ["show", "-json", str(path)])
             path.chmod(0o600)
             return read_plan(data, root=root, path=path, destroy=destroy, targets=targets)
@@ -149,17 +150,17 @@ class TerraformRunner:
         except ValueError:
             found = None
         # `validate` ends with 1 when the root has errors, and says so in a good document.
+        if ended.interrupts:
+            raise Interrupted(f"terraform {command} was interrupted", where=str(root), remedy="run it again")
         if not isinstance(found, dict) or (ended.code != 0 and command != "validate"):
             said = b"".join(chunks).decode(errors="replace") if found is None else ""
             raise failure(command, (), code=ended.code, output=ended.stderr + said, root=str(root))
         return found
 
-    def _checked(
-        self, command: str, root: Path, argv: Sequence[str], on_event: OnEvent | None, *, umask: int = -1
-    ) -> None:
+    def _checked(self, command: str, root: Path, argv: Sequence[str], on_event: OnEvent | None) -> None:
         """Run a streaming command; raise what its diagnostics say, whatever its exit status."""
         output = _Output(on_event)
-        ended = self._run(root, argv, output.line, umask=umask)
+        ended = self._run(root, argv, output.line)
         if ended.code != 0 or errors_of(output.diagnostics):
             said = ended.stderr + "".join(output.raw)
             error = failure(command, output.diagnostics, code=ended.code, output=said, root=str(root))
@@ -174,9 +175,7 @@ class TerraformRunner:
                 f"interrupted; terraform {command} had finished", where=str(root), remedy="run it again"
             )
 
-    def _run(
-        self, root: Path, argv: Sequence[str], on_line: Callable[[bytes], None], *, umask: int = -1
-    ) -> Finished:
+    def _run(self, root: Path, argv: Sequence[str], on_line: Callable[[bytes], None]) -> Finished:
         if not root.is_dir():
             raise TerraformError(
                 "the Terraform root is not there", where=str(root), remedy="run `akotf plan`"
@@ -185,9 +184,7 @@ class TerraformRunner:
             config = Path(folder) / "akotf.tfrc"
             config.write_text(cli_configuration(root.absolute()))
             environment = scrubbed(self._environment, config=config, cache=self._cache)
-            self._current = Process(
-                [str(self._binary), *argv], cwd=root, environment=environment, umask=umask
-            )
+            self._current = Process([str(self._binary), *argv], cwd=root, environment=environment)
             try:
                 return self._current.follow(on_line)
             finally:
@@ -195,9 +192,14 @@ class TerraformRunner:
 
 
 def _sweep_plans() -> None:
-    """Delete saved plans whose akotf was killed before it could: they hold secrets in clear."""
+    """Delete saved plans whose akotf was killed before it could: they hold secrets in clear.
+
+    An hour old at least: another container may share the temporary folder, and its processes can't be seen from here.
+    """
     for folder in Path(tempfile.gettempdir()).glob(f"{_PLANS}*-*"):
         owner = folder.name.removeprefix(_PLANS).partition("-")[0]
         with contextlib.suppress(OSError):
-            if owner.isdigit() and folder.stat().st_uid == os.getuid() and not Path("/proc", owner).exists():
+            facts = folder.stat()
+            old = facts.st_mtime < time.time() - 3600
+            if old and owner.isdigit() and facts.st_uid == os.getuid() and not Path("/proc", owner).exists():
                 shutil.rmtree(folder, ignore_errors=True)

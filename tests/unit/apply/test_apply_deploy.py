@@ -167,10 +167,13 @@ def test_a_foreign_file_does_not_ride_along(
 ) -> None:
     _, approval = approved(terraform, tmp_path, tree_of())
     (tmp_path / "evil.tf").write_text('resource "terraform_data" "evil" {}\n')
+    told: list[Any] = []
     deploy.apply(
-        terraform, tmp_path, deploy.with_approval(tree_of(), approval), approval, journal=journal, **where
-    )
+        terraform, tmp_path, deploy.with_approval(tree_of(), approval), approval, journal=journal,
+        on_event=told.append, **where,
+    )  # fmt: skip
     assert "terraform_data.evil" not in terraform.world
+    assert [event["files"] for event in told if event["type"] == "held_aside"] == [["evil.tf"]]
 
 
 def test_only_the_approval_is_left_out_of_the_record(terraform: Any, tree_of: Any, tmp_path: Path) -> None:

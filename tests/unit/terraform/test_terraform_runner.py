@@ -58,6 +58,7 @@ def test_a_saved_plan_is_applied_and_then_there_is_nothing_to_do(
     runner.discard(plan)
     assert addresses(runner.state(root)) == ["terraform_data.one"]
     assert runner.outputs(root) == {"word": "a"}
+    assert stat.S_IMODE((root.parent / "root.tfstate").stat().st_mode) == 0o600
     again = runner.plan(root)
     runner.discard(again)
     assert not again.has_changes
@@ -84,14 +85,17 @@ def test_saved_plans_of_a_killed_akotf_are_swept(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     dead, alive = tmp_path / "akotf-plan-4194399-x", tmp_path / f"akotf-plan-{os.getpid()}-y"  # above pid_max
-    for folder in (dead, alive):
+    recent = tmp_path / "akotf-plan-4194398-z"
+    for folder in (dead, alive, recent):
         folder.mkdir()
         (folder / "tfplan").write_text("secret")
+    for folder in (dead, alive):
+        os.utime(folder, (0, 0))
     root = root_of(ONE)
     runner.init(root)
     runner.discard(runner.plan(root))
     assert not dead.exists()
-    assert alive.exists()
+    assert alive.exists() and recent.exists()
 
 
 def test_nothing_is_left_in_the_temporary_folder(
@@ -322,6 +326,14 @@ def test_a_fault_of_the_listener_ends_terraform_and_is_raised(
     again = runner.plan(root)  # not locked: Terraform has ended
     runner.discard(again)
     assert again.has_changes
+
+
+def test_a_cache_for_providers_is_made_and_harmless(
+    binary: Path, surroundings: dict[str, str], root_of: Roots, tmp_path: Path
+) -> None:
+    runner = TerraformRunner(binary, environment=surroundings, cache=tmp_path / "new" / "cache")
+    applied(runner, root_of(ONE))
+    assert (tmp_path / "new" / "cache").is_dir()
 
 
 def test_version(runner: TerraformRunner, tmp_path: Path) -> None:

@@ -81,11 +81,12 @@ def draw(name: str, title: str, lines: list[str], fonts: list[Path]) -> None:
         style = next((style for pattern, style in STYLES if re.match(pattern, line)), "")
         console.print(Text(line, style=style), soft_wrap=False)
     svg = console.export_svg(title=title, unique_id=f"akotf-{name}")
+    svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)  # rich would fetch fonts from the web
     folder = HERE / "screenshots"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
     picture = svg_to_bytes(
-        svg_string=svg.replace("Fira Code", "DejaVu Sans Mono"), font_files=[str(font) for font in fonts],
+        svg_string=re.sub("Fira Code|arial", "DejaVu Sans Mono", svg), font_files=[str(font) for font in fonts],
         monospace_family="DejaVu Sans Mono", skip_system_fonts=True, zoom=1,
     )  # fmt: skip
     (folder / f"{name}.png").write_bytes(bytes(picture))

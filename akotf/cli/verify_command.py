@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     checks = []
     if arguments.contract:
         document = yaml.safe_load(Path(arguments.contract).read_text())
-        checks = contract.check(document, folder)
+        checks = contract.check(document, folder, bundle=Path(arguments.contract).parent)
     good = not report.findings and all(c.passed for c in checks)
     lines = [str(f) for f in report.findings] or [f"evidence is intact: {report.level}"]
     lines += [f"{'passed' if c.passed else 'FAILED'}  {c.name}: {c.detail}" for c in checks]

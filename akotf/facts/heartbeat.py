@@ -16,6 +16,8 @@ _FIELDS: Dict[str, Tuple[str, bool]] = {  # name -> (type, may be null)
     "total_steps": (_COUNT, True),
     "loss": (_NUMBER, True),
     "step_time": (_NUMBER, True),
+    "train_seconds": (_NUMBER, False),
+    "train_steps": (_COUNT, False),
     "phase": (_TEXT, False),
     "time": (_NUMBER, False),
     "pid": (_COUNT, False),

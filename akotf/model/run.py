@@ -105,6 +105,8 @@ class Progress(Frozen):
     total_steps: int | None = None
     loss: float | None = None
     step_time: float | None = None  # s, recent mean
+    train_seconds: float = 0.0  # s that this attempt spent in steps
+    train_steps: int = 0  # steps that this attempt did
     phase: str = "train"  # setup | train | evaluate | checkpoint | done
     hyperparameters: dict[str, Any] = {}  # really in use
     libraries: dict[str, str] = {}

@@ -17,13 +17,21 @@ from akotf.model.run import Attempt, AttemptOutcome, AttemptStatus, Handle, Run,
 from akotf.model.tfplan import Deployment
 from akotf.ports import Backend, Clock, Journal
 from akotf.run.checkpoints import newest_complete
-from akotf.run.registry import latest, list_runs, load_request, load_run, save_request, save_run
+from akotf.run.registry import (
+    latest,
+    list_runs,
+    load_request,
+    load_run,
+    save_request,
+    save_run,
+    train_totals,
+)
 from akotf.run.requests import build_request, next_request, run_id, wall_time_left
 from akotf.run.states import REQUEUED, advance
 
 __all__ = [
     "advance", "current", "finish", "latest", "list_runs", "load_run", "new_run", "observe", "recover", "restart",
-    "start",
+    "start", "train_totals",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from akotf.errors import StoreError
+from akotf.facts import heartbeat
 from akotf.facts.files import read_json, write_json_atomic
 from akotf.model.base import Frozen
 from akotf.model.layout import Layout
@@ -86,3 +87,13 @@ def _load(path: Path, kind: type[Value]) -> Value:
         raise StoreError(
             f"can't be read: {error}", where=str(path), remedy="restore the file from a copy of .akotf/runs"
         ) from error
+
+
+def train_totals(layout: Layout, run: Run, number: int) -> tuple[float, int]:
+    """Seconds spent in steps and steps done by an attempt, by its last heartbeat; (0.0, 0) when it left none."""
+    path = attempt_directory(layout, run.id, number) / "heartbeat.json"
+    try:
+        beat = heartbeat.read(path)
+    except (OSError, heartbeat.Unreadable):
+        return 0.0, 0
+    return float(beat.get("train_seconds", 0.0)), int(beat.get("train_steps", 0))

@@ -75,6 +75,8 @@ class Training:
         self._handlers: Dict[int, Any] = {}
         self._phase = "setup"
         self._durations: Deque[float] = collections.deque(maxlen=20)
+        self._train_seconds = 0.0  # of this process, over all its steps
+        self._train_steps = 0
         self._mark = time.monotonic()  # where the current step began
         self._written = -math.inf  # when the last heartbeat was written
         self._last: Dict[str, Any] = {"step": 0, "loss": None, "hyperparameters": {}}
@@ -119,6 +121,8 @@ class Training:
         """
         now = time.monotonic()
         self._durations.append(now - self._mark)
+        self._train_seconds += now - self._mark
+        self._train_steps += 1
         self._mark = now
         self._phase = "train"
         self._last["step"] = step
@@ -180,6 +184,8 @@ class Training:
             "total_steps": self.total_steps,
             "loss": _finite(self._last["loss"]),
             "step_time": sum(durations) / len(durations) if durations else None,
+            "train_seconds": self._train_seconds,
+            "train_steps": self._train_steps,
             "phase": self._phase,
             "hyperparameters": {k: _plain(v) for k, v in self._last["hyperparameters"].items()},
             "libraries": self._libraries,

@@ -108,11 +108,16 @@ _READERS: dict[str, leaves.Read] = {
 
 
 def bind_parameters(
-    template: TemplateSpec, template_node: MapNode, given: Node | None, mark: Mark
+    template: TemplateSpec,
+    template_node: MapNode,
+    given: Node | None,
+    mark: Mark,
+    *,
+    check_defaults: bool = False,
 ) -> Parameters:
     """The final parameters: the environment's values (`given`, a mapping) over the template's defaults.
 
-    `mark` is where the environment would write them. All faults at once, the template's own too.
+    `mark` is where the environment would write them; `check_defaults` holds defaults against patterns too. All faults at once, the template's own too.
     """
     result = Parameters()
     typed = _typed(template, template_node, result)
@@ -149,7 +154,7 @@ def bind_parameters(
             _note(result, name, fault.rule, place, f"parameter {name!r}: {fault}", fault.remedy)
             continue
         result.values[name] = value
-        if parameter.spec.pattern and isinstance(value, str):
+        if parameter.spec.pattern and isinstance(value, str) and (entry or check_defaults):
             patterns.append((name, node.mark, parameter.spec.pattern, value))
     _match(patterns, result)
     return result

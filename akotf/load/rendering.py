@@ -7,6 +7,7 @@ text (the command, the values of the environment) is never looked at. Statements
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ Outcome = tuple[str, Any, tuple[str, ...]]  # "value" | "text" | "error" | "unde
 
 MAX_TEXT = 65_536
 OPAQUE = ("command", "environment")
+_NAME = re.compile(r"\{\{ ?((?!(?:true|false|none|not)\b)[a-z][a-z0-9_]*) ?\}\}")
 _SYMBOLS = ("{{", "{%", "{#")
 
 
@@ -42,14 +44,15 @@ def render(node: Node, values: Mapping[str, Scalar], given: Mapping[str, Mark]) 
     `given` says where the environment wrote a parameter: a value that comes from it alone takes that place.
     """
     places = [(path, leaf) for path, leaf in _leaves(node, ()) if path[0] not in OPAQUE]
-    if not places:
-        return Rendered(node)
+    rest = [leaf.text for _, leaf in places if not _NAME.fullmatch(leaf.text)]
     try:
-        outcomes = run_limited(evaluate, ([leaf.text for _, leaf in places], dict(values)))
+        computed = iter(run_limited(evaluate, (rest, dict(values))) if rest else ())
     except IsolationError as error:
-        where = places[0][1].mark
-        finding = _fault((), where, f"rendering ended: {error.message}", "make the expressions smaller")
+        finding = _fault(
+            (), places[0][1].mark, f"rendering ended: {error.message}", "make the expressions smaller"
+        )
         return Rendered(node, [finding])
+    outcomes = [_named(leaf.text, values) or next(computed) for _, leaf in places]
     result = Rendered(node)
     fresh: dict[Path, Node] = {}
     for (path, leaf), (kind, what, names) in zip(places, outcomes, strict=True):
@@ -65,6 +68,15 @@ def render(node: Node, values: Mapping[str, Scalar], given: Mapping[str, Mark]) 
             result.findings.append(_fault(path, leaf.mark, message, remedy))
     result.node = _rebuilt(node, (), fresh)
     return result
+
+
+def _named(text: str, values: Mapping[str, Scalar]) -> Outcome | None:
+    """What `{{ name }}` stands for, as Jinja would say: most expressions are this, and need no child for it."""
+    match = _NAME.fullmatch(text)
+    if match is None:
+        return None
+    name = match[1]
+    return ("value", values[name], (name,)) if name in values else ("undefined", name, (name,))
 
 
 def evaluate(texts: list[str], values: dict[str, Scalar]) -> list[Outcome]:

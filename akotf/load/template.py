@@ -162,7 +162,8 @@ def verify(catalogue: Path) -> list[Finding]:
             findings.append(Finding(rule="template/unpublished", message=f"{reference} is not published",
                                     severity=Severity.WARNING, position=where, path=reference,
                                     remedy=f"akotf template publish {folder}"))  # fmt: skip
-        own = bind_parameters(template.spec, template.node, None, Mark(str(folder / TEMPLATE))).findings
+        mark = Mark(str(folder / TEMPLATE))
+        own = bind_parameters(template.spec, template.node, None, mark, check_defaults=True).findings
         findings.extend(f for f in own if f.rule != "config/missing-parameter")
         findings.extend(_missing_parts(template, where))
     return findings

@@ -27,7 +27,7 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from akotf.model.base import Frozen
 from akotf.model.config import NAME, NodeInventory, ScopeKind, ScopeSpec
@@ -39,7 +39,13 @@ Amount = Annotated[float, Field(ge=0)]
 Open = dict[str, Any]
 
 
-class Identity(Frozen):
+class _Part(Frozen):
+    """Built when first read: an environment without AkôFlow files doesn't pay for them."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Identity(_Part):
     """`environment`."""
 
     id: Id
@@ -51,7 +57,7 @@ class Identity(Frozen):
     createdAt: str = ""  # noqa: N815 - AkôFlow's names, here and below
 
 
-class Version(Frozen):
+class Version(_Part):
     """`version`."""
 
     id: Id
@@ -66,7 +72,7 @@ class Version(Frozen):
     publishedAt: str = ""  # noqa: N815
 
 
-class Capabilities(Frozen):
+class Capabilities(_Part):
     """What a runtime can do."""
 
     batch: bool = False
@@ -82,7 +88,7 @@ class Capabilities(Frozen):
     simulation: bool = False
 
 
-class Runtime(Frozen):
+class Runtime(_Part):
     """`runtimes[]`."""
 
     id: Id
@@ -95,7 +101,7 @@ class Runtime(Frozen):
     capabilities: Capabilities = Capabilities()
 
 
-class Resource(Frozen):
+class Resource(_Part):
     """`resources[]`."""
 
     id: Id
@@ -125,7 +131,7 @@ class Resource(Frozen):
     metadata: Open = {}
 
 
-class RuntimeBinding(Frozen):
+class RuntimeBinding(_Part):
     """`resourceRuntimeBindings[]`."""
 
     resourceId: Id  # noqa: N815
@@ -134,7 +140,7 @@ class RuntimeBinding(Frozen):
     configuration: Open = {}
 
 
-class Relation(Frozen):
+class Relation(_Part):
     """`resourceRelations[]`."""
 
     environmentVersionId: str = ""  # noqa: N815
@@ -144,7 +150,7 @@ class Relation(Frozen):
     metadata: Open = {}
 
 
-class StorageBinding(Frozen):
+class StorageBinding(_Part):
     """`storages[].runtimeBindings[]`."""
 
     runtimeId: Id  # noqa: N815
@@ -155,7 +161,7 @@ class StorageBinding(Frozen):
     configuration: Open = {}
 
 
-class Storage(Frozen):
+class Storage(_Part):
     """`storages[]`."""
 
     id: Id
@@ -177,7 +183,7 @@ class Storage(Frozen):
     indexStatus: Open = {}  # noqa: N815
 
 
-class ResourceProfile(Frozen):
+class ResourceProfile(_Part):
     """`activityResourceProfiles[]`."""
 
     id: Id
@@ -196,7 +202,7 @@ class ResourceProfile(Frozen):
     metadata: Open = {}
 
 
-class Connection(Frozen):
+class Connection(_Part):
     """`connections[]`."""
 
     id: Id
@@ -210,7 +216,7 @@ class Connection(Frozen):
     createdAt: str = ""  # noqa: N815
 
 
-class ConnectionCheck(Frozen):
+class ConnectionCheck(_Part):
     """`connectionChecks[]`: observed, not authored."""
 
     id: Id
@@ -222,7 +228,7 @@ class ConnectionCheck(Frozen):
     metadata: Open = {}
 
 
-class ConnectorBinding(Frozen):
+class ConnectorBinding(_Part):
     """`connectorBindings[]`."""
 
     id: Id
@@ -234,7 +240,7 @@ class ConnectorBinding(Frozen):
     health: Open = {}
 
 
-class EnvironmentFile(Frozen):
+class EnvironmentFile(_Part):
     """`environment.yaml`."""
 
     environment: Identity
@@ -250,7 +256,7 @@ class EnvironmentFile(Frozen):
     connectorBindings: tuple[ConnectorBinding, ...] = ()  # noqa: N815
 
 
-class ScopeFile(Frozen):
+class ScopeFile(_Part):
     """`scope.yaml`."""
 
     id: Id
@@ -260,7 +266,7 @@ class ScopeFile(Frozen):
     metadata: Open = {}
 
 
-class Link(Frozen):
+class Link(_Part):
     """`links[]` of a topology; bandwidth in bits a second."""
 
     id: Id
@@ -276,7 +282,7 @@ class Link(Frozen):
     metadata: Open = {}
 
 
-class TopologyFile(Frozen):
+class TopologyFile(_Part):
     """`topology.yaml`."""
 
     id: Id
@@ -287,7 +293,7 @@ class TopologyFile(Frozen):
     metadata: Open = {}
 
 
-class Source(Frozen):
+class Source(_Part):
     """`command.executable.source`."""
 
     type: Literal[
@@ -312,7 +318,7 @@ class Source(Frozen):
     credentialRef: str = ""  # noqa: N815
 
 
-class Delivery(Frozen):
+class Delivery(_Part):
     """`command.executable.delivery`."""
 
     strategy: Literal[
@@ -321,14 +327,14 @@ class Delivery(Frozen):
     ] = "auto"  # fmt: skip
 
 
-class Executable(Frozen):
+class Executable(_Part):
     """`command.executable`."""
 
     source: Source
     delivery: Delivery = Delivery()
 
 
-class Command(Frozen):
+class Command(_Part):
     """`activities[].command`."""
 
     executable: Executable | None = None
@@ -338,7 +344,7 @@ class Command(Frozen):
     workingDirectory: str = ""  # noqa: N815
 
 
-class Simulation(Frozen):
+class Simulation(_Part):
     """`activities[].simulation`: its presence makes the activity simulation-only."""
 
     model: str = ""
@@ -347,7 +353,7 @@ class Simulation(Frozen):
     parameters: Open = {}
 
 
-class Activity(Frozen):
+class Activity(_Part):
     """`spec.activities[]`."""
 
     name: Id
@@ -365,7 +371,7 @@ class Activity(Frozen):
     simulation: Simulation | None = None
 
 
-class DataDependency(Frozen):
+class DataDependency(_Part):
     """`spec.dataDependencies[]`: bytes on an edge that `dependsOn` makes."""
 
     producerActivity: Id  # noqa: N815
@@ -374,7 +380,7 @@ class DataDependency(Frozen):
     sizeBytes: int = Field(ge=1)  # noqa: N815
 
 
-class WorkflowSpec(Frozen):
+class WorkflowSpec(_Part):
     """`spec`."""
 
     namespace: Id
@@ -387,7 +393,7 @@ class WorkflowSpec(Frozen):
     mountPath: str = ""  # noqa: N815
 
 
-class WorkflowFile(Frozen):
+class WorkflowFile(_Part):
     """`workflow.yaml`."""
 
     name: Id

@@ -47,7 +47,7 @@ def test_places_and_origins_lead_to_where_a_value_was_written(
     state = load(folder, catalogues=[catalogue])
     assert str(state.positions["scopes.here.kind"]) == "demo/akotf.yaml:5:23"
     assert str(state.positions["run.hyperparameters.steps"]) == "demo/akotf.yaml:7:10"
-    assert str(state.positions["run.hyperparameters.rate"]) == "iac/tiny/1.0.0/run.yaml:3:48"
+    assert str(state.positions["run.hyperparameters.rate"]) == "iac/tiny/1.0.0/run.yaml:3:47"
     origins = {p: state.origins[p] for p in (
         "owner", "run.hyperparameters.steps", "run.hyperparameters.rate", "run.environment.LR", "parameters.amp",
         "run.workload.steps", "run.hyperparameters.name",

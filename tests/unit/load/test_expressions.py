@@ -97,6 +97,16 @@ def test_values_are_never_rendered_again() -> None:
     assert evaluate(["{{ text }}"], {"text": "{{ 7 * 7 }}"}) == [("value", "{{ 7 * 7 }}", ("text",))]
 
 
+@pytest.mark.parametrize("name", [*VALUES, "missing", "true", "false", "none", "not", "nothing"])
+def test_a_plain_name_means_what_jinja_says(name: str) -> None:
+    direct, through_jinja = (rendered(f"a: '{{{{ {text} }}}}'\n") for text in (name, f"({name})"))
+    assert bool(direct.findings) == bool(through_jinja.findings) == (name in ("missing", "not", "nothing"))
+    if not direct.findings:
+        assert direct.node == through_jinja.node
+    elif name != "not":
+        assert direct.findings == through_jinja.findings
+
+
 @pytest.mark.parametrize("expression", ["{{ 9 ** (9 ** 9) }}", "{{ 'x' * 10 ** 10 }}"])
 def test_an_expression_without_end_or_measure_is_one_fault(
     expression: str, monkeypatch: pytest.MonkeyPatch

@@ -113,6 +113,12 @@ def test_verify_tells_what_is_missing(catalogue: Path, modules: Path) -> None:
     assert [f.rule for f in template.verify(catalogue)] == ["template/missing"]
 
 
+def test_verify_holds_defaults_against_patterns(catalogue: Path) -> None:
+    path = tiny(catalogue) / "template.yaml"
+    path.write_text(path.read_text().replace("pattern: '[a-z]+'", "pattern: '[a-z]+', default: A1"))
+    assert "config/pattern" in [f.rule for f in template.verify(catalogue)]
+
+
 def test_an_index_of_an_unknown_schema_is_refused(catalogue: Path) -> None:
     (catalogue / "index.lock").write_text('{"schema": 2, "templates": {}}')
     with pytest.raises(ConfigError) as caught:

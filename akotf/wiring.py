@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from akotf.backends.registry import load as load_backend
 from akotf.errors import AkotfError
+from akotf.facts import gpu
 from akotf.facts import machine as machine_facts
 from akotf.model.journal import Actor
 from akotf.model.layout import Layout
@@ -24,6 +26,7 @@ from akotf.model.policy import Rule
 from akotf.pipeline.session import Session
 from akotf.policy.rules import load_rules
 from akotf.ports import Backend, Terraform
+from akotf.profiling.device import gpu_name
 from akotf.store.journal import SqliteJournal
 from akotf.store.leases import FileLeases
 from akotf.store.objects import FolderObjects
@@ -110,6 +113,17 @@ def user() -> str:
         return str(os.getuid())
 
 
+def this_machine() -> dict[str, Any]:
+    """Host name, usable CPUs, memory (bytes) and GPUs by name, as the survey takes them."""
+    found = machine_facts.describe(gpu.read().devices)
+    return {
+        "hostname": found["hostname"],
+        "cpus": int(found["cpus_usable"]),
+        "memory": found["memory_bytes"],
+        "gpus": dict(Counter(gpu_name(str(device["name"])) for device in found["gpus"])),
+    }
+
+
 def environment_folder(path: str) -> Path:
     """The absolute folder of an environment."""
     folder = Path(path).resolve()
@@ -143,7 +157,7 @@ def open_session(path: str, emit: Callable[[str, Any], None], *, source: str = "
 
     @cache
     def machine() -> Mapping[str, Any]:
-        return machine_facts.describe()
+        return this_machine()
 
     return Session(
         layout=layout,

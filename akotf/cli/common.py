@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.model.run import Run
-from akotf.pipeline.provisioning import Approver, Proposal
-from akotf.pipeline.session import Session
 from akotf.run import attempts
 from akotf.wiring import open_session, user
+
+if TYPE_CHECKING:
+    from akotf.pipeline.provisioning import Approver, Proposal
+    from akotf.pipeline.session import Session
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:

@@ -31,6 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(canonical_json(chosen.to_json()).decode())
         return 0
-    view.out.print(candidates.table(chosen, all_rows=False))
+    view.out.print(candidates.table(chosen, color=view.color))
     print(json.dumps({"digest": chosen.digest(), "winner": chosen.selection.winner}))
     return 0

@@ -7,23 +7,30 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.status import Status
-from rich.text import Text
-
-from akotf.controller import Look
 from akotf.model.drift import Action, Decision, Drift
 from akotf.model.finding import Severity
-from akotf.model.plan import Chosen, PlanInputs
 from akotf.model.policy import Judgement, Outcome
 from akotf.model.run import Run, RunState
 from akotf.model.units import format_duration
-from akotf.pipeline.provisioning import Proposal
-from akotf.report import candidates, changes
 from akotf.report.findings import text as findings_text
 from akotf.report.verdicts import verdict_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+    from akotf.controller import Look
+    from akotf.model.plan import Chosen, PlanInputs
+    from akotf.pipeline.provisioning import Proposal
+
+#: SGR codes of the styles used.
+STYLES = {
+    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "bold red": "1;31", "bold green": "1;32",
+    "bold yellow": "1;33", "bold cyan": "1;36",
+}  # fmt: skip
 
 #: Seconds between progress lines where there is no terminal.
 LINE_EVERY = 10.0
@@ -38,14 +45,28 @@ class View:
     """Receives the session's events and prints them."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        color = use_color(arguments)
-        width = None if sys.stdout.isatty() else 120
         self.json = bool(arguments.json)
-        self.out = Console(no_color=not color, highlight=False, width=width)
-        self.err = Console(stderr=True, no_color=not color, highlight=False, width=width)
+        self.color = use_color(arguments)
         self._status: Status | None = None
         self._last_line = 0.0
-        self._terraform_action = ""
+
+    @cached_property
+    def out(self) -> Console:
+        """Rich on stdout, for tables; loaded when a table is shown."""
+        return self._console(stderr=False)
+
+    @cached_property
+    def err(self) -> Console:
+        """Rich on stderr, for the spinner and prompts."""
+        return self._console(stderr=True)
+
+    def _console(self, *, stderr: bool) -> Console:
+        from rich.console import Console
+
+        stream = sys.stderr if stderr else sys.stdout
+        return Console(
+            stderr=stderr, no_color=not self.color, highlight=False, width=None if stream.isatty() else 120
+        )
 
     def emit(self, name: str, value: Any) -> None:
         """Show one event; unknown events are of no interest to people."""
@@ -55,14 +76,17 @@ class View:
 
     def heading(self, title: str) -> None:
         """A heading of one part of the pass."""
-        self.err.print()
-        self.err.print(
-            Text(f"── {title} ", style="bold cyan") + Text("─" * max(0, 72 - len(title)), style="cyan")
-        )
+        print(file=sys.stderr)
+        self.line(f"── {title} {'─' * max(0, 72 - len(title))}", "bold cyan")
 
     def line(self, text: str, style: str = "") -> None:
         """One line on stderr; markup in it is not interpreted."""
-        self.err.print(Text(text, style=style), soft_wrap=True)
+        if self._status is not None:  # rich keeps the spinner below the line
+            self.err.print(text, style=style, markup=False, soft_wrap=True)
+            return
+        colored = style and self.color and sys.stderr.isatty()
+        sys.stdout.flush()
+        print(f"\x1b[{STYLES[style]}m{text}\x1b[0m" if colored else text, file=sys.stderr, flush=True)
 
     def result(self, data: Any, text: str) -> None:
         """The result of a command: JSON or text on stdout."""
@@ -94,9 +118,11 @@ class View:
         """The candidate table and the selection."""
         inputs, chosen = value
         self.heading("Compare candidates")
+        from akotf.report import candidates
+
         if not self.json:
-            self.out.print(candidates.table(chosen, all_rows=False))
-            self.out.print(Text(f"planner {inputs.planner}, inputs {chosen.selection.inputs}", style="dim"))
+            self.out.print(candidates.table(chosen, color=self.color))
+            print(f"planner {inputs.planner}, inputs {chosen.selection.inputs}", flush=True)
         self.heading("Select")
         for text in candidates.text_selection(chosen):
             self.line(text)
@@ -109,6 +135,8 @@ class View:
         """Terraform's plan."""
         self.heading(f"Terraform plan: {proposal.deployment.id}")
         if not self.json:
+            from akotf.report import changes
+
             print(changes.text(proposal.tfplan), flush=True)
         self._verdicts(proposal.judgement)
         self.line(f"approval binds {proposal.approval.binding()}")
@@ -140,7 +168,7 @@ class View:
     def on_look(self, look: Look) -> None:
         """Progress: a spinner on a terminal, a line every 10 s elsewhere."""
         text = progress_text(look)
-        if self.err.is_terminal:
+        if sys.stderr.isatty():
             if self._status is None:
                 self._status = self.err.status(text)
                 self._status.start()

@@ -58,7 +58,7 @@ def profiles_of(
     source = f"measured here {now[:10]}"
     profiles = []
     for device in report["devices"]:
-        name = device["name"] if device["name"] == "cpu" else _gpu_name(device["name"])
+        name = device["name"] if device["name"] == "cpu" else gpu_name(device["name"])
         profiles.append(
             DeviceProfile(
                 name=name,
@@ -80,7 +80,7 @@ def _rate(figures: Sequence[float], unit: str, source: str) -> Estimate:
     return Estimate(value=middle, low=low, high=high, unit=unit, source=source)
 
 
-def _gpu_name(product: str) -> str:
+def gpu_name(product: str) -> str:
     """The canonical name, or the product's own as one word where we don't know it."""
     try:
         return parse_gpu_name(product)

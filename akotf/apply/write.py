@@ -60,7 +60,10 @@ def write_root(root: Path, tree: FileTree, on_event: OnEvent | None) -> None:
 
 def _present(root: Path) -> set[str]:
     """Files of the root that Terraform would read, and those that akotf manages."""
-    found = {p.name for p in root.iterdir() if p.name.endswith(_READ_BY_TERRAFORM) or p.name in _ALSO_READ}
+    found = {
+        p.name for p in root.iterdir()
+        if (p.name.endswith(_READ_BY_TERRAFORM) or p.name in _ALSO_READ) and (p.is_symlink() or not p.is_dir())
+    }  # fmt: skip
     for folder in _OURS_ENTIRELY:
         if not (root / folder).is_symlink():
             found |= {p.relative_to(root).as_posix() for p in (root / folder).rglob("*") if not p.is_dir()}

@@ -111,6 +111,14 @@ def test_a_linked_file_is_replaced_never_followed(tmp_path: Path) -> None:
     assert not (root / "main.tf").is_symlink()
 
 
+@pytest.mark.parametrize("target", ["/etc", "/nowhere"])
+def test_a_foreign_link_is_held_aside_as_a_link(tmp_path: Path, target: str) -> None:
+    (tmp_path / "evil.tf").symlink_to(target)
+    (tmp_path / "folder.tf").mkdir()  # Terraform does not read it
+    assert write_tree(tmp_path, tree(main_tf="1")) == ("evil.tf",)
+    assert (tmp_path / "unapproved" / "evil.tf").is_symlink()
+
+
 def test_removal_does_not_follow_a_manifest_out_of_the_root(tmp_path: Path) -> None:
     outside, root = tmp_path / "precious", tmp_path / "root"
     outside.write_text("precious")

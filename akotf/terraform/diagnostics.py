@@ -12,6 +12,10 @@ Diagnostic = Mapping[str, Any]
 
 _LOCK_SUMMARY = "Error acquiring the state lock"
 _LOCK_FIELD = re.compile(r"^\s*(ID|Path|Operation|Who|Created):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_PROVIDER_REMEDY = (
+    "akotf must be installed for the Python that .akotf-python in the root names; this tells what it says: "
+    '"$(cat .akotf-python)" -E -P -m akotf.tfprovider'
+)
 _LOCK_WORDS = {"OperationTypePlan": "plan", "OperationTypeApply": "apply", "OperationTypeRefresh": "refresh"}
 
 
@@ -53,11 +57,16 @@ def failure(
     if errors:
         return TerraformError(
             f"terraform {command} failed: " + "\n".join(text(e) for e in errors),
-            errors, where=root, remedy=_remedy(command),
+            errors, where=root, remedy=_PROVIDER_REMEDY if _is_silent_provider(errors) else _remedy(command),
         )  # fmt: skip
     how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code} and no diagnostic"
     said = f": {output.strip()[-2000:]}" if output.strip() else ""
     return TerraformError(f"terraform {command} {how}{said}", where=root, remedy=_remedy(command))
+
+
+def _is_silent_provider(errors: Sequence[Diagnostic]) -> bool:
+    said = "".join(text(error) for error in errors)
+    return "terraform.local/akotf" in said and "Failed to read any lines" in said
 
 
 def _remedy(command: str) -> str:

@@ -41,3 +41,14 @@ def test_a_crash_is_told_by_what_it_said() -> None:
     assert "killed by signal 9" in failure("apply", [], code=-9, output="", root="/r").message
     said = failure("apply", [], code=2, output="panic: oh no\n", root="/r").message
     assert said == "terraform apply ended with status 2 and no diagnostic: panic: oh no"
+
+
+def test_a_provider_that_says_nothing_is_explained() -> None:
+    # As Terraform 1.11.4 prints it when the provider's Python can't import akotf.
+    silent = {
+        "severity": "error",
+        "summary": "Failed to load plugin schemas",
+        "detail": "Could not load the schema for provider terraform.local/akotf/akotf: Unrecognized remote plugin message: "
+        "\nFailed to read any lines from plugin's stdout\nThis usually means ...",
+    }
+    assert "akotf must be installed" in failure("plan", [silent], code=1, output="", root="/r").remedy

@@ -205,10 +205,10 @@ class _Reader:
         for detail in error.errors(include_url=False):
             is_key = detail["loc"][-1:] == ("[key]",)
             path = self.prefix + tuple(detail["loc"][:-1] if is_key else detail["loc"])
-            while path and path not in self.marks and path not in self.faulty:
+            while path and path not in self.marks:
                 path = path[:-1]  # the member names that pydantic adds for unions
-            if any(path[:n] in self.faulty for n in range(len(path) + 1)) or detail["type"] == "missing":
-                continue
+            if detail["type"] == "missing":
+                continue  # left out because of a fault that is noted
             message, remedy = leaves.explain(detail)
             name = dotted(path) or "the document"
             self.fault("value", path, self.marks.get(path, top), f"{name}: {message}", remedy)

@@ -19,18 +19,27 @@ def find_binary(tools: Path | None = None, *, environment: Mapping[str, str] | N
     """The first terraform or tofu >= 1.10: from `tools` (a project's `.tools`), then from PATH.
 
     MissingDependency names those that are too old. `environment` is where PATH is read; None takes the process's own.
+    One that has no rival is not started to ask for its version: the runner sees it in the first line of what it does.
     """
     search = None if environment is None else environment.get("PATH", "")
     found = [tools / name for name in _NAMES if tools is not None and (tools / name).is_file()]
     found += [Path(where).absolute() for name in _NAMES if (where := shutil.which(name, path=search))]
+    found = list(dict.fromkeys(found))
+    if len(found) == 1:
+        return found[0]
     refused = []
     for candidate in found:
         version = version_of(candidate)
         if is_supported(version):
             return candidate
         refused.append(f"{candidate} is {version or 'not Terraform'}")
-    raise MissingDependency(
-        "no Terraform or OpenTofu >= 1.10 was found" + (f" ({'; '.join(refused)})" if refused else ""),
+    raise unsupported("; ".join(refused))
+
+
+def unsupported(found: str) -> MissingDependency:
+    """The error for a machine without a Terraform that will do; `found` says what it has."""
+    return MissingDependency(
+        "no Terraform or OpenTofu >= 1.10 was found" + (f" ({found})" if found else ""),
         remedy="install terraform or tofu 1.10 or later on PATH, or let `./dev tools` fetch a pinned one into .tools/",
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from akotf.errors import Interrupted, TerraformError
 from akotf.model.tfplan import TfPlan
 from akotf.ports import Event
-from akotf.terraform.binary import find_binary, version_of
+from akotf.terraform.binary import find_binary, is_supported, unsupported, version_of
 from akotf.terraform.diagnostics import errors_of, failure
 from akotf.terraform.environment import cli_configuration, scrubbed
 from akotf.terraform.initialised import is_initialised, mark
@@ -35,6 +35,7 @@ class _Output:
         self._on_event = on_event
         self.diagnostics: list[dict[str, Any]] = []
         self.raw: list[str] = []
+        self.version = ""
 
     def line(self, data: bytes) -> None:
         try:
@@ -44,6 +45,8 @@ class _Output:
         if not isinstance(event, dict):
             self.raw.append(data.decode(errors="replace"))
             return
+        if event.get("type") == "version":
+            self.version = str(event.get("terraform") or event.get("tofu") or "")
         if isinstance(found := event.get("diagnostic"), dict):
             self.diagnostics.append(found)
         if self._on_event is not None:
@@ -64,12 +67,14 @@ class TerraformRunner:
         self._current: Process | None = None
 
     def version(self) -> str:
-        """`1.11.4`; TerraformError when the binary does not answer."""
+        """`1.11.4`; TerraformError when the binary does not answer, MissingDependency when it is too old."""
         self._version = self._version or version_of(self._binary)
         if not self._version:
             raise TerraformError(
                 f"{self._binary} does not answer as Terraform does", remedy="see `akotf doctor`"
             )
+        if not is_supported(self._version):
+            raise unsupported(f"{self._binary} is {self._version}")
         return self._version
 
     def interrupt(self) -> None:
@@ -161,7 +166,11 @@ class TerraformRunner:
         """Run a streaming command; raise what its diagnostics say, whatever its exit status."""
         output = _Output(on_event)
         ended = self._run(root, argv, output.line)
-        if ended.code != 0 or errors_of(output.diagnostics):
+        failed = ended.code != 0 or bool(errors_of(output.diagnostics))
+        version = output.version or (version_of(self._binary) if failed else "")  # an old one knows no -json
+        if version and not is_supported(version):
+            raise unsupported(f"{self._binary} is {version}")
+        if failed:
             said = ended.stderr + "".join(output.raw)
             error = failure(command, output.diagnostics, code=ended.code, output=said, root=str(root))
             if ended.interrupts:

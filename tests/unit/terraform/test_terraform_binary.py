@@ -8,6 +8,7 @@ import pytest
 
 from akotf.errors import MissingDependency
 from akotf.terraform.binary import find_binary, is_supported, version_of
+from akotf.terraform.runner import TerraformRunner
 
 
 def program(path: Path, answer: str) -> Path:
@@ -18,7 +19,7 @@ def program(path: Path, answer: str) -> Path:
 
 
 def speaks(version: str) -> str:
-    return f'{{"terraform_version": "{version}"}}'
+    return f'{{"terraform_version": "{version}", "type": "version", "terraform": "{version}"}}'
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,23 @@ def test_what_was_refused_is_named(tmp_path: Path) -> None:
     assert f"{old} is 1.5.7" in caught.value.message
     assert "not Terraform" in caught.value.message
     assert caught.value.remedy
+
+
+def test_one_without_a_rival_is_judged_when_it_works(tmp_path: Path) -> None:
+    old = program(tmp_path / "terraform", speaks("1.5.7"))
+    assert find_binary(environment={"PATH": str(tmp_path)}) == old
+    (tmp_path / "root").mkdir()
+    with pytest.raises(MissingDependency, match=r"terraform is 1\.5\.7"):
+        TerraformRunner(old, environment={}).init(tmp_path / "root")  # by an event of its own
+    with pytest.raises(MissingDependency):
+        TerraformRunner(old, environment={}).version()
+    old.write_text(
+        "#!/bin/sh\ncase \"$*\" in\n'version -json') echo '"
+        + speaks("1.5.7")
+        + "';;\n*) echo 'flag provided but not defined: -json' >&2; exit 1;;\nesac\n"
+    )
+    with pytest.raises(MissingDependency, match=r"terraform is 1\.5\.7"):
+        TerraformRunner(old, environment={}).init(tmp_path / "root")  # by asking, after it failed
 
 
 def test_none_at_all(tmp_path: Path) -> None:

@@ -211,8 +211,7 @@ def _execute(argv: list[bytes], variables: dict[bytes, bytes]) -> None:
 
 
 def _redirect(folder: Path) -> None:
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
+    """Both streams to the attempt's logs; stdin stays what the supervisor has: /dev/null."""
     for number, name in ((1, "stdout.log"), (2, "stderr.log")):
         log = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, number)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from akotf.backends.local import LocalBackend
+from akotf.backends.local import SUPERVISOR, LocalBackend
+from akotf.backends.local_launch import launch
 from akotf.backends.local_processes import Attempted, send_pinned
 from akotf.errors import BackendError, TransientBackendError
 from akotf.facts import process
@@ -81,17 +83,35 @@ def test_pid_that_was_given_to_another_process_is_not_taken_for_the_supervisor(t
     folder = Path(request.attempt_directory)
     (folder / "exit.json").unlink()
     claim = folder / "supervisor.json"
-    write_json_atomic(claim, {**read_json(claim), "pid": os.getpid()})  # alive, and started at another time
-    handle = backend.find(request)
-    assert handle is not None
-    assert backend.status(request, handle).native == "lost"
-    backend.cancel(request, handle, 0.1)  # must not signal us
+    with subprocess.Popen(["sleep", "60"]) as other:
+        write_json_atomic(claim, {**read_json(claim), "pid": other.pid})  # alive, and started at another time
+        handle = backend.find(request)
+        assert handle is not None
+        assert backend.status(request, handle).native == "lost"
+        backend.cancel(request, handle, 0.1)
+        assert other.poll() is None, "a stranger was signalled"
+        other.kill()
 
 
 def test_only_the_pinned_process_is_signalled() -> None:
     start = process.process_start(os.getpid()) or ""
-    assert not send_pinned(os.getpid(), start + "1", process.boot_id(), signal.SIGKILL)
-    assert not send_pinned(2**22 + 1, "1", process.boot_id(), signal.SIGKILL)
+    assert send_pinned(os.getpid(), start, process.boot_id(), 0)
+    assert not send_pinned(os.getpid(), start + "1", process.boot_id(), 0)
+    assert not send_pinned(os.getpid(), start, "another boot", 0)
+    assert not send_pinned(2**22 + 1, "1", process.boot_id(), 0)  # above PID_MAX_LIMIT: nobody
+
+
+def test_only_one_supervisor_gets_the_claim(tmp_path: Path) -> None:
+    """Three supervisors of one launch file, started together, past every look-up that comes before them."""
+    backend, request = LocalBackend(), request_for(tmp_path, "wait")
+    folder = Path(request.attempt_directory)
+    folder.mkdir()
+    write_json_atomic(folder / "launch.json", launch(request, 1.0))
+    supervisors = [subprocess.Popen([*SUPERVISOR, str(folder)]) for _ in range(3)]
+    assert [supervisor.wait() for supervisor in supervisors] == [0, 0, 0]
+    handle = ready(backend, request, tmp_path)
+    backend.cancel(request, handle, 0.1)
+    assert runs(tmp_path) == ["1"]
 
 
 def test_supervisor_told_to_leave_is_a_preemption(tmp_path: Path) -> None:
@@ -205,6 +225,6 @@ def test_several_processes_train_together_over_gloo(tmp_path: Path) -> None:
 def test_launch_file_is_private(tmp_path: Path) -> None:
     request = request_for(tmp_path, "exit", "0", environment={"A": "1"})
     finished(LocalBackend(), request)
-    launch = Path(request.attempt_directory) / "launch.json"
-    assert launch.stat().st_mode & 0o777 == 0o600
-    assert json.loads(launch.read_text())["environment"]["A"] == "1"
+    told = Path(request.attempt_directory) / "launch.json"
+    assert told.stat().st_mode & 0o777 == 0o600
+    assert json.loads(told.read_text())["environment"]["A"] == "1"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from akotf.model.config import CheckpointSpec, ScopeKind
 from akotf.model.profile import WorkloadProfile
 from akotf.model.units import Estimate
@@ -32,6 +30,8 @@ _STAGING = {
 _SAVING = Estimate(
     value=400e6, low=80e6, high=2e9, unit="bytes/s", source="default: write and digest on a disk"
 )
+#: The formula holds for small losses; beyond nine tenths the candidate is infeasible or as good as that.
+_WORST_SHARE = 0.9
 _SAVE_LATENCY = 0.05  # s: fsync of files and manifest
 
 
@@ -78,10 +78,10 @@ def interruptions(
     of all the work. Kokolis et al. 2025: with share x lost, productive time T takes T / (1 - x).
     """
     rate = placement.offer.interruptions_per_hour * placement.nodes
-    values = {
-        pick: _lost(getattr(step, pick), spans, checkpoint, workload, rate, pick)
+    value, low, high = (
+        _lost(getattr(step, pick), spans, checkpoint, workload, rate, pick)
         for pick in ("value", "low", "high")
-    }
+    )
     interval = _interval(step.value, checkpoint, workload)
     recovery = spans["provisioning"].value + spans["startup"].value
     bearable = 3600 / (recovery + interval / 2)
@@ -93,9 +93,7 @@ def interruptions(
         f"{placement.offer.source}; every {clock(mtbf)}, checkpoints every {clock(interval)} "
         f"(Daly's optimum {clock(optimum)})"
     )
-    worst = values["high"] if values["high"] != inf else max(values["value"], 10 * spans["training"].high)
-    value = min(values["value"], worst)
-    return Estimate(value=value, low=min(values["low"], value), high=worst, unit="s", source=source), bearable
+    return Estimate(value=value, low=low, high=high, unit="s", source=source), bearable
 
 
 def _lost(
@@ -106,8 +104,8 @@ def _lost(
         return 0.0
     work = getattr(spans["training"], pick) + getattr(spans["checkpoints"], pick)
     recovery = getattr(spans["provisioning"], pick) + getattr(spans["startup"], pick)
-    share = lost_share(_interval(step, checkpoint, workload), recovery, 3600 / rate)
-    return float(work * share / (1 - share)) if share < 1 else inf
+    share = min(lost_share(_interval(step, checkpoint, workload), recovery, 3600 / rate), _WORST_SHARE)
+    return float(work * share / (1 - share))
 
 
 def _interval(step: float, checkpoint: CheckpointSpec, workload: WorkloadProfile) -> float:

@@ -47,9 +47,13 @@ def report(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def take(folder: Path, notes: list[str] | None = None, threads: int | None = 1) -> tuple[device.DeviceProfile, ...]:
+def take(
+    folder: Path, notes: list[str] | None = None, threads: int | None = 1
+) -> tuple[device.DeviceProfile, ...]:
     tell = (notes if notes is not None else []).append
-    return measure(cache=folder / "devices", lock=folder / "experiment.lock", now=NOW, on_wait=tell, threads=threads)
+    return measure(
+        cache=folder / "devices", lock=folder / "experiment.lock", now=NOW, on_wait=tell, threads=threads
+    )
 
 
 def test_figures_become_intervals_and_names_canonical() -> None:
@@ -96,7 +100,9 @@ def test_without_pytorch_the_figures_say_so(tmp_path: Path, monkeypatch: pytest.
     assert notes and "akotf[train]" in notes[0]
 
 
-def test_a_failed_benchmark_gives_defaults_and_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_benchmark_gives_defaults_and_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(device.sys, "executable", "/bin/false")
     notes: list[str] = []
     (cpu,) = take(tmp_path, notes)

@@ -13,7 +13,7 @@ from akotf.profiling.tracing import cached_trace, traced
 
 pytest.importorskip("torch")
 
-SCRIPT = '''
+SCRIPT = """
 import os
 import torch
 from torch import nn
@@ -54,7 +54,7 @@ def secret(p):
 def forever(p):
     while True:
         pass
-'''
+"""
 SHAPE = {"hidden": 128, "layers": 4}
 
 
@@ -66,7 +66,9 @@ def folder(tmp_path: Path) -> Path:
 
 def workload(batch: int = 32) -> WorkloadSpec:
     model = ModelSpec(layers=4, hidden=128, heads=4, vocabulary=70, sequence=128, fused_attention=True)
-    return WorkloadSpec(model=model, global_batch=batch, steps=300, precision="fp32", builder="train.py:build")
+    return WorkloadSpec(
+        model=model, global_batch=batch, steps=300, precision="fp32", builder="train.py:build"
+    )
 
 
 def test_a_trace_agrees_with_the_formulas(folder: Path) -> None:
@@ -90,7 +92,9 @@ def test_the_sample_is_scaled_to_the_global_batch(folder: Path) -> None:
     assert large.state_bytes == small.state_bytes
 
 
-def test_a_builder_does_not_see_the_callers_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_builder_does_not_see_the_callers_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AKOTF_TEST_SECRET", "hunter2")
     with pytest.raises(ConfigError, match="KeyError: 'no secret'"):
         traced(folder, "train.py:secret", workload(), {})

@@ -14,7 +14,7 @@ from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, Val
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.load.rendering import Rendered, render
 from akotf.load.template import RUN, Template, check_pin, open_template
-from akotf.model.akoflow import EnvironmentFile, derive_scopes
+from akotf.model.akoflow import EnvironmentFile, derive_scopes, scope_of
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
 from akotf.model.finding import Finding, Position
 
@@ -89,7 +89,7 @@ def load(
         akoflow=documents.data,
         folder=folder.resolve(),
         template_folder=made.template.folder.resolve(),
-        positions={**documents.positions, **bound.positions, **made.run.positions},
+        positions={**documents.positions, **derived, **bound.positions, **made.run.positions},
         origins=_origins(bound, made, derived),
     )
 
@@ -172,19 +172,25 @@ def _instantiate(folder: Path, node: Node, catalogues: Sequence[Path], faults: _
 
 def _with_scopes(
     spec: EnvironmentSpec, documents: akoflow.Documents
-) -> tuple[EnvironmentSpec, frozenset[str]]:
-    """Scopes from the AkôFlow resources where akotf.yaml gives none; and the names of those."""
+) -> tuple[EnvironmentSpec, dict[str, Position]]:
+    """Scopes from the AkôFlow resources where akotf.yaml gives none; and where the resource of each stands."""
     inventory = documents.models.get(akoflow.ENVIRONMENT)
     if spec.scopes or not isinstance(inventory, EnvironmentFile):
-        return spec, frozenset()
-    scopes = derive_scopes(inventory)
-    return spec.model_copy(update={"scopes": scopes}), frozenset(scopes)
+        return spec, {}
+    places: dict[str, Position] = {}
+    for index, resource in enumerate(inventory.resources):
+        found, place = scope_of(resource), documents.place(akoflow.ENVIRONMENT, f"resources.{index}")
+        if found is not None and place is not None:
+            places.setdefault(f"scopes.{found[0]}", place)
+    return spec.model_copy(update={"scopes": derive_scopes(inventory)}), places
 
 
-def _origins(environment: Bound[EnvironmentSpec], made: _Instance, derived: frozenset[str]) -> dict[str, str]:
+def _origins(
+    environment: Bound[EnvironmentSpec], made: _Instance, derived: Mapping[str, Position]
+) -> dict[str, str]:
     """Where each value comes from: template | parameter | environment | akoflow | default."""
     origins = dict.fromkeys((path for path in environment.positions if path), "environment")
-    origins |= dict.fromkeys((f"scopes.{name}" for name in derived), "akoflow")
+    origins |= dict.fromkeys(derived, "akoflow")
     if made.run is not None:
         origins |= dict.fromkeys((path for path in made.run.positions if path != "run"), "template")
     for name in made.parameters.values:

@@ -14,6 +14,7 @@ from akotf.load.bind import bind
 from akotf.load.catalogue import LOCK, REFERENCE, content_digest, file_digests, split_reference
 from akotf.load.nodes import MapNode, Mark
 from akotf.load.parameters import bind_parameters
+from akotf.load.yaml import shown_path
 from akotf.model.base import digest
 from akotf.model.config import TemplateRef, TemplateSpec
 from akotf.model.finding import Finding, Position, Severity
@@ -88,7 +89,7 @@ def check_pin(template: Template, environment: Path) -> None:
         message = f"{LOCK} pins {pinned}, but akotf.yaml asks for {asked}"
     else:
         message = f"{LOCK} pins {asked} with {pin.content}, but the template found has {template.ref.content}"
-    position = Position(file=str(environment / LOCK), line=1, column=1)
+    position = Position(file=shown_path(environment / LOCK), line=1, column=1)
     finding = Finding(rule="config/pin", message=message, position=position, path="template", remedy=remedy)
     raise ConfigError(message, [finding], where=str(position), remedy=remedy)
 
@@ -143,12 +144,12 @@ def verify(catalogue: Path) -> list[Finding]:
     findings: list[Finding] = []
     index = books.read_index(catalogue)
     found = {f"{name}@{version}": folder for name, version, folder in _versions(catalogue)}
-    place = Position(file=str(catalogue / books.INDEX))
+    place = Position(file=shown_path(catalogue / books.INDEX))
     for reference in sorted(index.keys() - found.keys()):
         findings.append(Finding(rule="template/missing", message=f"{reference} is published, but its folder is gone",
                                 position=place, path=reference, remedy="restore it from git"))  # fmt: skip
     for reference, folder in sorted(found.items()):
-        where = Position(file=str(folder / TEMPLATE))
+        where = Position(file=shown_path(folder / TEMPLATE))
         try:
             template = open_template(reference, [catalogue])
         except IntegrityError as error:
@@ -161,8 +162,8 @@ def verify(catalogue: Path) -> list[Finding]:
         if reference not in index:
             findings.append(Finding(rule="template/unpublished", message=f"{reference} is not published",
                                     severity=Severity.WARNING, position=where, path=reference,
-                                    remedy=f"akotf template publish {folder}"))  # fmt: skip
-        mark = Mark(str(folder / TEMPLATE))
+                                    remedy=f"akotf template publish {shown_path(folder)}"))  # fmt: skip
+        mark = Mark(where.file)
         own = bind_parameters(template.spec, template.node, None, mark, check_defaults=True).findings
         findings.extend(f for f in own if f.rule != "config/missing-parameter")
         findings.extend(_missing_parts(template, where))
@@ -211,9 +212,11 @@ def _missing_parts(template: Template, where: Position) -> Iterator[Finding]:
     for part in parts:
         if not (template.folder / part).exists():
             remedy = (
-                f"akotf template publish {template.folder}" if part.startswith("modules/") else f"add {part}"
+                f"akotf template publish {shown_path(template.folder)}"
+                if part.startswith("modules/")
+                else f"add {part}"
             )
-            yield Finding(rule="template/incomplete", message=f"{template.folder / part} is missing", position=where,
+            yield Finding(rule="template/incomplete", message=f"{shown_path(template.folder / part)} is missing", position=where,
                           path=part, remedy=remedy)  # fmt: skip
 
 

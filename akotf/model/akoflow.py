@@ -429,16 +429,24 @@ def derive_scopes(inventory: EnvironmentFile) -> dict[str, ScopeSpec]:
     """
     scopes: dict[str, dict[str, Any]] = {}
     for resource in inventory.resources:
-        kind = resource.metadata.get("akotf.kind") or KINDS.get(resource.type)
-        if kind is None or not resource.schedulable:
+        found = scope_of(resource)
+        if found is None:
             continue
-        name = str(resource.metadata.get("akotf.scope") or scope_name(resource.id))
-        data = _scope_data(resource, ScopeKind(kind))
+        name, kind = found
+        data = _scope_data(resource, kind)
         if name in scopes:
             joined = [*scopes[name].get("regions", ()), *data.get("regions", ())]
             data = {**data, **scopes[name], "regions": list(dict.fromkeys(joined))}
         scopes[name] = data
     return {name: ScopeSpec.model_validate(data) for name, data in scopes.items()}
+
+
+def scope_of(resource: Resource) -> tuple[str, ScopeKind] | None:
+    """Name and kind of the scope that a resource belongs to, if any. ValueError for an unknown `akotf.kind`."""
+    kind = resource.metadata.get("akotf.kind") or KINDS.get(resource.type)
+    if kind is None or not resource.schedulable:
+        return None
+    return str(resource.metadata.get("akotf.scope") or scope_name(resource.id)), ScopeKind(kind)
 
 
 def scope_name(resource_id: str) -> str:

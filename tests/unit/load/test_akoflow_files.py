@@ -179,6 +179,8 @@ def test_akotf_yaml_without_scopes_takes_those_of_the_files(
     state = with_files(environment, catalogue, head)
     assert list(state.environment.scopes) == ["work-station", "campus", "aws", "priced"]
     assert state.origins["scopes.campus"] == "akoflow"
+    place = state.positions["scopes.campus"]
+    assert (place.file.rpartition("/")[2], place.line) == ("environment.yaml", 7)
     own = with_files(environment, catalogue, head + "scopes: {mine: {kind: local}}\n")
     assert list(own.environment.scopes) == ["mine"]
     assert own.akoflow["environment.yaml"]["environment"]["id"] == "lab"

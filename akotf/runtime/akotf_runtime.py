@@ -77,7 +77,7 @@ class Training:
         self._durations: Deque[float] = collections.deque(maxlen=20)
         self._train_seconds = 0.0  # of this process, over all its steps
         self._train_steps = 0
-        self._mark = time.monotonic()  # where the current step began
+        self._mark: Optional[float] = None  # where the current step began; unknown before the first one ends
         self._written = -math.inf  # when the last heartbeat was written
         self._last: Dict[str, Any] = {"step": 0, "loss": None, "hyperparameters": {}}
 
@@ -117,12 +117,14 @@ class Training:
     def step(self, step: int, loss: Any = None, **hyperparameters_in_use: Any) -> None:
         """Tell that `step` is done, with its loss (a number or a one-element tensor) and what is really in use.
 
+        The time of a step runs from the end of the one before; setting up is no part of the first.
         Cheap: the loss is converted and the file written only when `heartbeat_interval` has passed.
         """
         now = time.monotonic()
-        self._durations.append(now - self._mark)
-        self._train_seconds += now - self._mark
-        self._train_steps += 1
+        if self._mark is not None:
+            self._durations.append(now - self._mark)
+            self._train_seconds += now - self._mark
+            self._train_steps += 1
         self._mark = now
         self._phase = "train"
         self._last["step"] = step

@@ -239,6 +239,16 @@ def test_meaning_of_a_status_for_the_run(case: Case, status: AttemptStatus, stat
     assert advance(after, status, "later") == after, "told twice, nothing changes"
 
 
+def test_train_totals_are_those_of_the_last_heartbeat(case: Case) -> None:
+    run = case.start()
+    assert attempts.train_totals(case.layout, run, 1) == (0.0, 0)
+    path = Path(case.request.attempt_directory) / "heartbeat.json"
+    path.write_text('{"schema": 1, "step": 9, "time": 1.0, "train_seconds": 4.5, "train_steps": 8}')
+    assert attempts.train_totals(case.layout, run, 1) == (4.5, 8)
+    path.write_text("half")
+    assert attempts.train_totals(case.layout, run, 1) == (0.0, 0)
+
+
 def test_run_id_sorts_by_time() -> None:
     assert run_id("quickstart", "2026-11-30T21:46:55.123Z", "3f2a") == "quickstart-20261130-214655-3f2a"
 

@@ -48,7 +48,7 @@ def test_heartbeat_tells_what_is_in_use(tmp_path: Path) -> None:
         assert (progress.step, progress.total_steps, progress.loss, progress.phase) == (3, 10, 2.5, "train")
         assert progress.hyperparameters == {"learning_rate": 0.01, "optimizer": "adam"}
         assert progress.pid == os.getpid()
-        assert progress.step_time is not None and progress.step_time >= 0
+        assert progress.step_time is None, "nobody knows when the first step began"
         with training.phase("evaluate"):
             assert beat(tmp_path).phase == "evaluate"
     assert beat(tmp_path).phase == "done"
@@ -81,16 +81,18 @@ def test_tensors_and_diverged_losses(tmp_path: Path) -> None:
         assert beat(tmp_path).hyperparameters == {"learning_rate": "inf"}
 
 
-def test_time_of_phases_counts_in_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_of_setup_and_phases_counts_in_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(runtime.time, "monotonic", lambda: now[0])
     with Training(heartbeat_interval=0, directory=str(tmp_path)) as training:
-        for step in (1, 2):
+        now[0] += 30.0  # the model is built
+        for step in (1, 2, 3):
             now[0] += 2.0
             training.step(step)
             with training.phase("evaluate"):
                 now[0] += 50.0
     assert beat(tmp_path).step_time == 2.0
+    assert (beat(tmp_path).train_seconds, beat(tmp_path).train_steps) == (4.0, 2)
 
 
 def test_checkpoint_is_complete_or_not_there(tmp_path: Path) -> None:

@@ -33,8 +33,9 @@ from akotf.store.objects import FolderObjects
 from akotf.telemetry.agent_client import AgentSource
 from akotf.terraform.runner import TerraformRunner, find_binary
 
-#: iac/, modules/ and policies/ as the wheel carries them.
-PACKAGED = Path(__file__).parent / "_data"
+_HERE = Path(__file__).parent
+#: iac/, modules/ and policies/ as the wheel carries them, or of the source tree that this package runs from.
+PACKAGED = _HERE / "_data" if (_HERE / "_data").is_dir() else _HERE.parent
 
 
 class SystemClock:
@@ -60,7 +61,7 @@ def project_folders(kind: str, start: Path) -> tuple[Path, ...]:
         if (folder / kind).is_dir():
             found.append(folder / kind)
             break
-    if (PACKAGED / kind).is_dir():
+    if (PACKAGED / kind).is_dir() and PACKAGED / kind not in found:
         found.append(PACKAGED / kind)
     return tuple(found)
 

@@ -75,10 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
             {"schema": 1, **ref.to_json()}, f"pinned {reference} as {ref.content} in {folder / 'akotf.lock'}"
         )
         return 0
-    modules = project_folders("modules", folder)
+    catalogue = folder.parent.parent
+    # From beside the catalogue on: the template's own modules/ holds what was vendored before.
+    modules = project_folders("modules", catalogue.parent)
     if not modules:
-        raise UsageError("there is no modules/ folder above the template", where=str(folder))
-    digest = template.publish(folder, modules[0], folder.parent.parent)
+        raise UsageError("there is no modules/ folder beside the catalogue", where=str(catalogue.parent))
+    digest = template.publish(folder, modules[0], catalogue)
     view.result({"schema": 1, "content": digest}, f"published {digest}")
     return 0
 

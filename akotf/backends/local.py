@@ -39,7 +39,8 @@ _ENDED: dict[str, tuple[RunState, AttemptOutcome]] = {
     "start_failed": (RunState.FAILED, AttemptOutcome.FAILED),
     # the node told its processes to leave, as a scheduler does: the run may go on elsewhere or later
     "terminated": (RunState.FAILED, AttemptOutcome.PREEMPTED),
-    "lost": (RunState.FAILED, AttemptOutcome.FAILED),
+    # nobody saw the end: the run goes on from its newest checkpoint, where a finished training ends at once
+    "lost": (RunState.FAILED, AttemptOutcome.NODE_FAILED),
 }
 
 
@@ -131,7 +132,9 @@ class LocalBackend:
                 state=RunState.UNKNOWN, native="orphaned",
                 reason=f"its supervisor was killed and the training lives on as {living}: cancel ends it",
             )  # fmt: skip
-        return _ended({"cause": "lost", "reason": "the supervisor and the training were killed together"})
+        return _ended(
+            {"cause": "lost", "reason": "its supervisor was killed: how the training ended is not known"}
+        )
 
     def logs(
         self,

@@ -24,6 +24,7 @@ import os
 import platform
 import shutil
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -73,6 +74,7 @@ class Training:
         self._libraries = _declared_libraries()
         self._stop = False  # a plain flag: a lock taken in a signal handler can deadlock
         self._handlers: Dict[int, Any] = {}
+        self._complained = False  # that the heartbeat can't be written
         self._phase = "setup"
         self._durations: Deque[float] = collections.deque(maxlen=20)
         self._train_seconds = 0.0  # of this process, over all its steps
@@ -175,7 +177,10 @@ class Training:
         self._stop = True
 
     def _beat(self) -> None:
-        """Replace the heartbeat file. No fsync: it need not survive the machine."""
+        """Replace the heartbeat file. No fsync: it need not survive the machine.
+
+        A heartbeat that can't be written (disk full) is told once on stderr and does not end the training.
+        """
         if not self.is_main:
             return
         self._written = time.monotonic()
@@ -194,9 +199,15 @@ class Training:
             "time": time.time(),
             "pid": os.getpid(),
         }
+        text = json.dumps(beat, allow_nan=False)
         temporary = self.heartbeat.with_name(".{}.{}".format(self.heartbeat.name, os.getpid()))
-        temporary.write_text(json.dumps(beat, allow_nan=False), encoding="utf-8")
-        os.replace(temporary, self.heartbeat)
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, self.heartbeat)
+        except OSError as error:
+            if not self._complained:
+                print("heartbeat can't be written: {}".format(error), file=sys.stderr, flush=True)
+            self._complained = True
 
 
 def read_manifest(folder: Path) -> Dict[str, Any]:

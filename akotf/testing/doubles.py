@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from akotf.errors import Locked, StoreError, TelemetryUnavailable
 from akotf.model.base import canonical_json, digest
@@ -15,7 +15,7 @@ from akotf.model.journal import GENESIS, Actor, Entry
 from akotf.model.lease import Lease
 from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, LogChunk, RunRequest, RunState
 from akotf.model.tfplan import ResourceChange, TfPlan
-from akotf.ports import Event
+from akotf.ports import Backend, Clock, Event, Journal, LeaseStore, ObjectStore, TelemetrySource, Terraform
 
 ACTOR = Actor(user="tester", host="test-host")
 
@@ -283,3 +283,13 @@ class StaticTelemetry:
         if isinstance(found, TelemetryUnavailable):
             raise found
         return found
+
+
+if TYPE_CHECKING:  # the type checker proves that each double is what its port says
+    _clock: Clock = FakeClock()
+    _backend: Backend = MemoryBackend()
+    _journal: Journal = MemoryJournal()
+    _leases: LeaseStore = MemoryLeases()
+    _objects: ObjectStore = MemoryObjects()
+    _telemetry: TelemetrySource = StaticTelemetry()
+    _terraform: Terraform = MemoryTerraform()

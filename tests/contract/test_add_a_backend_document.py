@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from akotf.backends import registry
+from akotf.ports import Backend
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-backend.md"
 
@@ -39,8 +40,6 @@ def test_entry_point_of_the_page_loads(package: Path, monkeypatch: pytest.Monkey
 
 
 def test_page_names_every_method_of_the_port() -> None:
-    from akotf.ports import Backend
-
     methods = {name for name in vars(Backend) if not name.startswith("_")}
     named = set(re.findall(r"^\| `(\w+)\(", PAGE.read_text(encoding="utf-8"), re.M))
     assert named == {name for name in methods if callable(getattr(Backend, name))}

@@ -52,7 +52,7 @@ def test_killed_supervisor_is_seen_and_cancel_still_ends_the_training(tmp_path: 
     assert runs(tmp_path) == ["1"]
 
 
-def test_supervisor_and_training_killed_together_is_a_failure_with_a_reason(tmp_path: Path) -> None:
+def test_supervisor_and_training_killed_together_is_lost_to_the_node(tmp_path: Path) -> None:
     backend, request = LocalBackend(), request_for(tmp_path, "wait")
     handle = ready(backend, request, tmp_path)
     training = int((tmp_path / "run/ready").read_text())
@@ -60,8 +60,12 @@ def test_supervisor_and_training_killed_together_is_a_failure_with_a_reason(tmp_
     os.kill(training, signal.SIGKILL)
     until(lambda: gone(training), "the training's death")
     status = backend.status(request, handle)
-    assert (status.state, status.outcome) == (RunState.FAILED, AttemptOutcome.FAILED)
-    assert "killed together" in status.reason
+    assert (status.state, status.outcome, status.native) == (
+        RunState.FAILED,
+        AttemptOutcome.NODE_FAILED,
+        "lost",
+    )
+    assert "not known" in status.reason
     assert living(tmp_path / "node") is None, "a pointer to a dead process is no live run"
 
 

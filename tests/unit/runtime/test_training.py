@@ -61,6 +61,17 @@ def test_heartbeat_is_throttled(tmp_path: Path) -> None:
     assert beat(tmp_path).step == 1, "the last one is always told"
 
 
+def test_training_goes_on_when_its_heartbeat_can_not_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Training(heartbeat_interval=0, directory=str(tmp_path)) as training:
+        (tmp_path / "heartbeat.json").unlink()
+        (tmp_path / "heartbeat.json").mkdir()
+        training.step(1, 1.0)
+        training.step(2, 1.0)
+    assert capsys.readouterr().err.count("heartbeat can't be written") == 1
+
+
 class OneElement:
     """Stands for a tensor: what has `item` and `float` is taken."""
 

@@ -16,7 +16,10 @@ GROUPS = ("hyperparameters", "environment", "limits", "libraries", "gpu_settings
 
 
 class Live(NamedTuple):
-    """The attempt whose process was started last; `pid`, `start` and `boot` together name exactly that process."""
+    """The attempt whose process was started last; `pid`, `start` and `boot` together name exactly that process.
+
+    `cpu_slots` (its leased CPUs) and `secret_names` (variables whose values are secret) may be missing from the file.
+    """
 
     run: str
     attempt: int
@@ -27,6 +30,7 @@ class Live(NamedTuple):
     environment_keys: List[str]
     baseline: str
     cpu_slots: List[int]
+    secret_names: List[str]
 
 
 def path(node_directory: str | os.PathLike[str], name: str) -> str:
@@ -70,6 +74,7 @@ def read_live(node_directory: str | os.PathLike[str]) -> Optional[Live]:
             start=str(data["pid_start"]), boot=str(data["boot_id"]), heartbeat=str(data["heartbeat"]),
             environment_keys=[str(key) for key in data["environment_keys"]], baseline=str(data.get("baseline", "")),
             cpu_slots=[int(cpu) for cpu in data.get("cpu_slots", [])],
+            secret_names=[str(name) for name in data.get("secret_names", [])],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name} is not a live run: {type(error).__name__}: {error}") from None

@@ -17,6 +17,11 @@ __all__ = ["compare", "observe"]
 
 _TRIES = 3  # an editor that does not write atomically leaves a file half-written for a moment
 _PAUSE = 0.03  # s
+# Variables that akotf itself sets for every run: no secrets, and useful to see.
+_PLAIN = ("PATH", "HOME", "LANG", "CUDA_VISIBLE_DEVICES")
+_KEY = os.urandom(
+    32
+)  # of digests where the baseline gives no key: enough to see a change while this process lives
 
 
 class _Sheet:
@@ -56,8 +61,8 @@ def observe(
     except (OSError, ValueError) as error:
         live = None
         sheet.unreadable["process"] = str(error)
-    _machine(sheet)
-    if live is not None and not _live(sheet, live, previous, now):
+    devices = _machine(sheet)
+    if live is not None and not _live(sheet, live, devices, previous, now):
         live = None
     return {
         "node": machine.hostname(), "time": now, "live": live is not None, "facts": sheet.facts,
@@ -93,7 +98,8 @@ def _file(sheet: _Sheet, node_directory: str | os.PathLike[str]) -> None:
         sheet.facts[f"hyperparameters.file.{name}"] = values.get(name)
 
 
-def _machine(sheet: _Sheet) -> None:
+def _machine(sheet: _Sheet) -> List[Dict[str, Any]]:
+    """Telemetry of the node; its GPUs, whose settings are facts of a live run only."""
     sheet.metrics["load_1m"] = machine.load()
     sheet.metrics["memory_available_bytes"] = float(machine.memory_available())
     found = gpu.read()
@@ -101,16 +107,21 @@ def _machine(sheet: _Sheet) -> None:
         sheet.unreadable["gpu"] = found.reason
     for device in found.devices:
         sheet.metrics.update(gpu.metrics(device))
-        for name, value in gpu.settings(device).items():
-            sheet.facts[f"gpu.{device['index']}.{name}"] = value
+    return found.devices
 
 
-def _live(sheet: _Sheet, live: Live, previous: Optional[Mapping[str, Any]], now: float) -> bool:
+def _live(
+    sheet: _Sheet,
+    live: Live,
+    devices: List[Dict[str, Any]],
+    previous: Optional[Mapping[str, Any]],
+    now: float,
+) -> bool:
     """Facts of the live run; False (and none of them) when it ended meanwhile."""
     kept = dict(sheet.facts)
     try:
         members = process.family(live.pid)
-        _environment(sheet, live)
+        _gpus(sheet, devices, _environment(sheet, live))
         _limits(sheet, members)
         _process(sheet, live, members, previous, now)
         _heartbeat(sheet, live, members)
@@ -122,39 +133,45 @@ def _live(sheet: _Sheet, live: Live, previous: Optional[Mapping[str, Any]], now:
     return not ended
 
 
-def _environment(sheet: _Sheet, live: Live) -> None:
+def _environment(sheet: _Sheet, live: Live) -> Dict[str, str]:
+    """Facts of the environment; the environment itself, {} when it can't be read."""
     approved = sheet.declared("environment")
     try:
         found = process.environ(live.pid)
     except PermissionError as error:
         sheet.unreadable["environment"] = str(error)
-        return
+        return {}
     if not found:
-        sheet.unreadable["environment"] = f"process {live.pid} has wiped its environment"
-        return
+        sheet.unreadable["environment"] = f"process {live.pid} shows no environment: it overwrote it"
+        return {}
     for name in {*live.environment_keys, *approved}:
-        sheet.facts[f"environment.{name}"] = _guarded(sheet, name, found.get(name))
-    _keep_own_gpus(sheet, found)
+        value = found.get(name)
+        guarded = value is not None and _secret(sheet, live, name)
+        sheet.facts[f"environment.{name}"] = _digest(sheet, str(value)) if guarded else value
+    return found
 
 
-def _keep_own_gpus(sheet: _Sheet, environment: Mapping[str, str]) -> None:
-    """The settings of GPUs that the run does not use are not its facts."""
-    own = environment.get("AKOTF_DEVICES", "")
-    if own:
-        mine = {part.strip() for part in own.split(",")}
-        others = [name for name in sheet.facts if name.startswith("gpu.") and name.split(".")[1] not in mine]
-        for name in others:
-            del sheet.facts[name]
+def _gpus(sheet: _Sheet, devices: List[Dict[str, Any]], environment: Mapping[str, str]) -> None:
+    """Settings of the GPUs that the run was given; of all when nothing says which."""
+    own = environment.get("AKOTF_DEVICES")
+    mine = None if own is None else {part.strip() for part in own.split(",")}
+    for device in devices:
+        if mine is None or str(device["index"]) in mine:
+            for name, value in gpu.settings(device).items():
+                sheet.facts[f"gpu.{device['index']}.{name}"] = value
 
 
-def _guarded(sheet: _Sheet, name: str, value: Optional[str]) -> Optional[str]:
-    """The value, or for a name under the baseline's `secret_names` its keyed digest: a secret never leaves the node."""
-    if value is None or name not in (sheet.baseline.get("secret_names") or ()):
-        return value
-    key = str(sheet.baseline.get("secret_key", "")).encode()
-    return (
-        "hmac-sha256:" + hmac.new(key, value.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
-    )
+def _secret(sheet: _Sheet, live: Live, name: str) -> bool:
+    """True for a value that must not leave the node: named as secret, or given to the run without being declared."""
+    if name in live.secret_names or name in (sheet.baseline.get("secret_names") or ()):
+        return True
+    return name not in sheet.declared("environment") and name not in _PLAIN and not name.startswith("AKOTF_")
+
+
+def _digest(sheet: _Sheet, value: str) -> str:
+    key = str(sheet.baseline.get("secret_key") or "").encode() or _KEY
+    digest = hmac.new(key, value.encode("utf-8", "surrogateescape"), hashlib.sha256)
+    return f"hmac-sha256:{digest.hexdigest()}"
 
 
 def _limits(sheet: _Sheet, members: List[int]) -> None:

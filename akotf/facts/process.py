@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 # The limits that akotf watches, as the kernel names them; every figure is the soft limit.
@@ -14,6 +15,8 @@ LIMITS: Dict[str, int] = {
 }
 UNLIMITED = -1
 _DEAD = frozenset("ZXx")
+_TRIES = 4
+_PAUSE = 0.01  # s
 
 
 class Stat(NamedTuple):
@@ -90,11 +93,17 @@ def environ(pid: int) -> Dict[str, str]:
 
     PermissionError for another user's process; ProcessLookupError when it is gone; {} for one that wiped it.
     """
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise ProcessLookupError(f"process {pid} is gone") from None
+    data = b""
+    for attempt in range(_TRIES):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise ProcessLookupError(f"process {pid} is gone") from None
+        if data:
+            break
+        # In the middle of an exec the kernel shows none, though its caller may already have been told of success
+        time.sleep(_PAUSE * attempt)
     pairs = (entry.partition(b"=") for entry in data.split(b"\0"))
     return {_text(name): _text(value) for name, sign, value in pairs if sign}
 

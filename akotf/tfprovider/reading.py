@@ -32,8 +32,8 @@ def read_node(prior: dict[str, Any]) -> Reading:
     """Hold the node against the baseline written there (its own file is what was approved last).
 
     In `state`, each map shows the first value that differs and, where none does, the approved one in its prior
-    spelling; a value that is absent is left out. A baseline.json that can't be read keeps all of `prior`; one that is
-    broken or foreign is itself a difference.
+    spelling; a value that is absent is left out. What can't be read at the moment stays as `prior` has it. A
+    baseline.json that can't be read keeps all of `prior`; one that is broken or foreign is itself a difference.
     """
     directory = prior["node_directory"]
     broken: list[dict[str, Any]] = []
@@ -50,10 +50,11 @@ def read_node(prior: dict[str, Any]) -> Reading:
         broken = [_file_difference("a baseline", str(error))]
     seen = observe(directory, baseline=approved)
     differences = broken + compare(approved, seen["facts"], seen["unreadable"])
+    hidden = _hidden(seen)
     state = {
         **prior,
-        **_maps(approved, prior, differences, seen["facts"]),
-        "differences": [line(seen["node"], difference) for difference in differences],
+        **_maps(approved, prior, differences, seen["facts"], hidden),
+        "differences": [line(seen["node"], each) for each in differences] + _kept_lines(prior, hidden),
     }
     return Reading(state, differences, _warnings(approved, seen), seen["node"])
 
@@ -62,8 +63,44 @@ def _file_difference(wanted: Any, found: Any) -> dict[str, Any]:
     return {"field": node.BASELINE, "approved": wanted, "observed": found}
 
 
+# What hides facts -> the groups of facts it hides, each with its part of the baseline
+_HIDES = {
+    "hyperparameters.file": {"hyperparameters.file": "hyperparameters"},
+    "heartbeat": {"hyperparameters.in_use": "hyperparameters", "libraries": "libraries"},
+    "environment": {"environment": "environment"},
+    "limits": {"limits": "limits"},
+    "gpu": {"gpu": "gpu_settings"},
+    "process": {
+        "hyperparameters.in_use": "hyperparameters", "environment": "environment", "limits": "limits",
+        "libraries": "libraries", "gpu": "gpu_settings",
+    },
+}  # fmt: skip
+
+
+def _hidden(seen: dict[str, Any]) -> dict[str, str]:
+    """Groups of facts that nobody could read now. Without a live run there is nothing to read of a process."""
+    found: dict[str, str] = {}
+    for name in seen["unreadable"]:
+        if name != "gpu" or seen["live"]:
+            found.update(_HIDES.get(name, {}))
+    return found
+
+
+def _kept_lines(prior: dict[str, Any], hidden: dict[str, str]) -> list[str]:
+    lines = prior.get("differences")
+    return [
+        text
+        for text in (lines if isinstance(lines, list) else [])
+        if any(f": {group}." in text for group in hidden)
+    ]
+
+
 def _maps(
-    approved: dict[str, Any], prior: dict[str, Any], differences: list[dict[str, Any]], facts: dict[str, Any]
+    approved: dict[str, Any],
+    prior: dict[str, Any],
+    differences: list[dict[str, Any]],
+    facts: dict[str, Any],
+    hidden: dict[str, str],
 ) -> dict[str, dict[str, str]]:
     values = {group: dict(approved.get(group) or {}) for group in node.GROUPS}
     places: dict[str, Declared] = {entry.field: entry for entry in declared(approved, facts)}
@@ -77,7 +114,21 @@ def _maps(
             del values[place.group][place.name]
         else:
             values[place.group][place.name] = difference["observed"]
-    return {group: map_to_texts(values[group], prior.get(group)) for group in node.GROUPS}
+    texts = {group: map_to_texts(values[group], prior.get(group)) for group in node.GROUPS}
+    for group in set(hidden.values()):
+        _keep_prior(texts[group], prior.get(group), {name for part, name in shown if part == group})
+    return texts
+
+
+def _keep_prior(texts: dict[str, str], prior: Any, shown: set[str]) -> None:
+    """Take over what was last known of the names that show no difference of their own."""
+    if not isinstance(prior, dict):
+        return  # an import: nothing was known before
+    for name in [name for name in texts if name not in shown]:
+        if name in prior:
+            texts[name] = prior[name]
+        else:
+            del texts[name]
 
 
 def _warnings(approved: dict[str, Any], seen: dict[str, Any]) -> list[tuple[str, str]]:

@@ -50,6 +50,7 @@ def test_each_group_is_seen() -> None:
 
 def test_what_nobody_declared_can_not_differ() -> None:
     assert differences(environment__EXTRA="x", hyperparameters__file__seed=3, limits__processes=5) == []
+    assert differences(limits__wall_time=1, limits__gpus=0) == []  # declared, but no facts of a process
 
 
 def test_absent_counts_where_it_was_looked_for() -> None:

@@ -10,7 +10,8 @@ from akotf.facts import heartbeat
 from akotf.model.run import Progress
 
 BEAT: dict[str, Any] = {
-    "schema": 1, "step": 5, "total_steps": 300, "loss": 3.25, "step_time": 0.1, "phase": "train",
+    "schema": 1, "step": 5, "total_steps": 300, "loss": 3.25, "step_time": 0.1, "train_seconds": 1.5,
+    "train_steps": 4, "phase": "train",
     "hyperparameters": {"learning_rate": 0.001}, "libraries": {"torch": "2.13.0"}, "time": 1000.5, "pid": 12,
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from akotf.facts import process
+from akotf.facts import gpu, process
 from akotf.facts.files import read_json, write_json_atomic
 from akotf.facts.heal import HealError, choose_cpus, heal_in_place
 from akotf.facts.observe import compare, observe
@@ -46,7 +46,6 @@ def test_a_live_run_as_approved_has_no_difference(node: Any) -> None:
     assert seen.live
     assert seen.facts["process.pid"] == node.leader
     assert seen.facts["process.count"] == 2
-    assert seen.facts["environment.B"] == "2"
     assert seen.facts["limits.open_files"] == 512
     assert seen.facts["limits.cpus"] == CPUS
     assert seen.progress is not None and seen.progress["step"] == 7
@@ -59,7 +58,7 @@ def test_an_empty_folder_is_no_live_run_and_no_fault(node: Any) -> None:
     seen = Observation.model_validate(observe(node.folder))
     assert not seen.live
     assert seen.progress is None
-    assert not [name for name in seen.facts if not name.startswith("gpu.")]
+    assert seen.facts == {}
 
 
 def test_an_edited_file_shows_without_a_run_and_process_values_do_not(node: Any) -> None:
@@ -157,6 +156,40 @@ def test_a_broken_pointer_is_told_and_nothing_is_invented(node: Any, text: str) 
     assert not seen["live"]
     assert "live" in seen["unreadable"]["process"]
     assert compare(baseline, seen["facts"], seen["unreadable"]) == []
+
+
+def test_a_variable_that_nobody_declared_leaves_as_a_digest(node: Any) -> None:
+    """A token handed to the run is among the names it was given; akotf's own variables are plain."""
+    approve(node)
+    node.start(
+        {"A": "1", "TOKEN": "hunter2", "AKOTF_RUN_ID": "r1", "DECLARED": "x"}, {}, secret_names=["DECLARED"]
+    )
+    seen = observe(node.folder)
+    assert "hunter2" not in json.dumps(seen)
+    assert seen["facts"]["environment.TOKEN"].startswith("hmac-sha256:")
+    assert seen["facts"]["environment.TOKEN"] == observe(node.folder)["facts"]["environment.TOKEN"]
+    assert seen["facts"]["environment.DECLARED"].startswith("hmac-sha256:")
+    assert seen["facts"]["environment.AKOTF_RUN_ID"] == "r1"
+    assert seen["facts"]["environment.A"] == "1"
+
+
+def test_gpu_settings_are_facts_of_the_gpus_a_live_run_was_given(
+    node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices = [{"index": index, "mig": "disabled", "utilization": 5} for index in range(3)]
+    monkeypatch.setattr(gpu, "read", lambda: gpu.Gpus(devices, "", counted=True))
+    approve(node)
+    idle = observe(node.folder)
+    assert idle["metrics"]["gpu_2_utilization"] == 5.0
+    assert not [name for name in idle["facts"] if name.startswith("gpu.")]
+    node.start({"AKOTF_DEVICES": "0,2"}, {})
+    assert [name for name in observe(node.folder)["facts"] if name.startswith("gpu.")] == [
+        "gpu.0.mig",
+        "gpu.2.mig",
+    ]
+    node.stop()
+    node.start({"AKOTF_DEVICES": ""}, {})
+    assert not [name for name in observe(node.folder)["facts"] if name.startswith("gpu.")]
 
 
 def test_a_secret_leaves_only_as_a_keyed_digest(node: Any) -> None:

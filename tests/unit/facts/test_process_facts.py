@@ -5,6 +5,8 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,20 @@ from akotf.facts import process
 LINE = "42 (a) (b) c) S 7 8 9 0 -1 0 1 2 3 4 150 50 0 0 20 0 1 0 123456 1000 33 0"
 
 
+@contextmanager
+def running(arguments: list[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process that ends with the block, also when the block fails."""
+    with subprocess.Popen(arguments, **options) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "600"], env={"A": "1", "EMPTY": "", "WITH": "a=b"}) as started:
+    with running(["sleep", "600"], env={"A": "1", "EMPTY": "", "WITH": "a=b"}) as started:
         yield started
-        started.kill()
 
 
 def test_a_name_with_brackets_and_spaces_does_not_shift_the_fields() -> None:
@@ -47,7 +58,7 @@ def test_alive_needs_the_same_start_and_boot(sleeper: subprocess.Popen[bytes]) -
 
 
 def test_a_zombie_is_not_alive() -> None:
-    with subprocess.Popen(["true"]) as started:
+    with running(["true"]) as started:
         start = process.process_start(started.pid)
         assert start is not None
         os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)  # ended, not collected
@@ -62,15 +73,14 @@ def test_environment_is_what_the_process_was_given(sleeper: subprocess.Popen[byt
 
 
 def test_bytes_that_are_not_utf8_survive() -> None:
-    with subprocess.Popen(["sleep", "600"], env={b"RAW": b"\xff\x00"[:1]}) as started:
+    with running(["sleep", "600"], env={b"RAW": b"\xff\x00"[:1]}) as started:
         value = process.environ(started.pid)["RAW"]
-        started.kill()
     assert value.encode("utf-8", "surrogateescape") == b"\xff"
 
 
 def test_a_limit_is_set_in_the_process_itself() -> None:
     ask = "import resource,sys; sys.stdin.read(1); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-I", "-c", ask], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as started:
         process.set_limit(started.pid, "open_files", 777)
@@ -109,7 +119,7 @@ def test_affinity_reaches_every_thread() -> None:
         "sys.stdin.read(); gate.set(); t.join()\n"
     )
     cpu = min(os.sched_getaffinity(0))
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as started:
         assert started.stdout is not None
@@ -122,17 +132,19 @@ def test_affinity_reaches_every_thread() -> None:
 
 def test_family_has_children_and_those_that_left_for_the_group() -> None:
     # a shell that leaves its session's group with a background child and then waits
-    with subprocess.Popen(
+    with running(
         ["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as started:
         assert started.stdout is not None
         child = int(started.stdout.readline())
-        assert process.family(started.pid) == [started.pid, child]
-        assert process.descendants(started.pid) == [child]
-        started.kill()
-        started.wait()
-        assert process.group(started.pid) == [child]  # orphaned, still of the session
-        os.kill(child, 9)
+        try:
+            assert process.family(started.pid) == [started.pid, child]
+            assert process.descendants(started.pid) == [child]
+            started.kill()
+            started.wait()
+            assert process.group(started.pid) == [child]  # orphaned, still of the session
+        finally:
+            os.kill(child, 9)
 
 
 def test_descendants_end_on_a_circle() -> None:

@@ -119,6 +119,37 @@ def test_a_node_that_can_not_be_read_keeps_the_prior_state(tmp_path: Path) -> No
     assert ctx.diagnostics.has_warnings() and not ctx.diagnostics.has_errors()
 
 
+def test_of_two_places_that_differ_the_first_is_shown_and_both_are_listed(tmp_path: Path) -> None:
+    state = created(tmp_path, limits={})
+    this_process_lives_on(tmp_path)
+    write_json_atomic(tmp_path / "h.json", {"step": 1, "time": 1, "hyperparameters": {"learning_rate": 0.02}})
+    write_json_atomic(tmp_path / "node" / "hyperparameters.json", {"learning_rate": 0.5, "name": "café"})
+    seen = BaselineResource(None).read(context(), state)
+    assert seen is not None and seen["hyperparameters"]["learning_rate"] == "0.5"
+    assert [text.split(": ")[1] for text in seen["differences"]] == [
+        "hyperparameters.file.learning_rate", "hyperparameters.in_use.learning_rate",
+    ]  # fmt: skip
+
+
+def test_what_can_not_be_read_for_a_moment_stays_as_it_was_last_seen(tmp_path: Path) -> None:
+    state = created(tmp_path, limits={})
+    this_process_lives_on(tmp_path)
+    beat = tmp_path / "h.json"
+    write_json_atomic(beat, {"step": 1, "time": 1, "hyperparameters": {"learning_rate": 0.02}})
+    seen = BaselineResource(None).read(context(), state)
+    assert seen is not None and seen["hyperparameters"]["learning_rate"] == "0.02"
+    beat.write_text('{"step": 2, "ti')  # half-written
+    ctx = context()
+    assert BaselineResource(None).read(ctx, seen) == seen
+    assert "heartbeat can't be read" in str(ctx.diagnostics) and not ctx.diagnostics.has_errors()
+    # an approved value stays approved, and the file on disk is still looked at
+    assert BaselineResource(None).read(context(), state) == state
+    write_json_atomic(tmp_path / "node" / "hyperparameters.json", {"learning_rate": 0.5, "name": "café"})
+    both = BaselineResource(None).read(context(), seen)
+    assert both is not None and both["hyperparameters"]["learning_rate"] == "0.5"
+    assert len(both["differences"]) == 2
+
+
 def test_plan_keeps_a_value_that_is_only_spelled_differently(tmp_path: Path) -> None:
     state = created(tmp_path)
     proposed = {**state, "hyperparameters": {"learning_rate": "0.001", "name": '"café"'}}

@@ -1,6 +1,7 @@
 """Leases on one machine."""
 
 import multiprocessing
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def _claim(folder: str, number: int) -> tuple[int, ...]:
     with Registry(Path(folder)).locked() as registry:
         taken = {index: entry for entry in registry.entries() for index in entry.gpus}
         chosen = take("GPU", 2, range(8), [], taken)
+        time.sleep(0.2)  # long enough for all others to have read the same, if they could
         registry.write(new_entry(deployment, chosen, [], ""))
         return chosen
 

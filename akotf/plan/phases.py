@@ -30,6 +30,8 @@ _STAGING = {
 _SAVING = Estimate(
     value=400e6, low=80e6, high=2e9, unit="bytes/s", source="default: write and digest on a disk"
 )
+#: Interruptions an hour that nobody lives to see: one in a hundred thousand years.
+_NEVER = 1e-9
 #: The formula holds for small losses; beyond nine tenths the candidate is infeasible or as good as that.
 _WORST_SHARE = 0.9
 _SAVE_LATENCY = 0.05  # s: fsync of files and manifest
@@ -85,7 +87,7 @@ def interruptions(
     interval = _interval(step.value, checkpoint, workload)
     recovery = spans["provisioning"].value + spans["startup"].value
     bearable = 3600 / (recovery + interval / 2)
-    if not rate:
+    if rate < _NEVER:
         return _NOTHING, bearable
     mtbf = 3600 / rate
     optimum = daly(saving(workload).value, mtbf)
@@ -100,7 +102,7 @@ def _lost(
     step: float, spans: dict[str, Estimate], checkpoint: CheckpointSpec, workload: WorkloadProfile, rate: float,
     pick: str,
 ) -> float:  # fmt: skip
-    if not rate:
+    if rate < _NEVER:
         return 0.0
     work = getattr(spans["training"], pick) + getattr(spans["checkpoints"], pick)
     recovery = getattr(spans["provisioning"], pick) + getattr(spans["startup"], pick)

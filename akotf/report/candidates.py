@@ -5,7 +5,6 @@ Each figure has its interval beside it and the number of its source, which stand
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -212,28 +211,26 @@ def _phases(candidate: Candidate) -> str:
 
 
 def _loser_lines(chosen: Chosen) -> list[str]:
-    """One line a reason; of a scope's many feasible losers the best few, and what the rest costs more at most."""
+    """Of each scope the best few feasible losers and the last; then why others can't, like reasons together."""
     reasons, lines = _reasons(chosen), []
     for scope, members, _ in _groups(chosen, all_rows=True):
         losers = [candidate for candidate in members if candidate.id in reasons]
-        counts = Counter(reasons[candidate.id] for candidate in losers)
-        told: set[str] = set()
-        single = 0
+        able = [candidate for candidate in losers if candidate.id in chosen.selection.order]
+        lines += [f"{candidate.id}: {reasons[candidate.id]}" for candidate in able[:_PER_SCOPE]]
+        if len(able) > _PER_SCOPE:
+            more = len(able) - _PER_SCOPE
+            lines.append(f"… {more} more of {scope}, to {able[-1].id}: {reasons[able[-1].id]}")
+        alike: dict[str, list[str]] = {}
         for candidate in losers:
-            reason = reasons[candidate.id]
-            if reason in told:
-                continue
-            told.add(reason)
-            if counts[reason] > 1:
-                lines.append(f"{counts[reason]} of {scope}: each {reason}")
-            elif single < _PER_SCOPE:
-                single += 1
-                lines.append(f"{candidate.id}: {reason}")
-            else:
-                single += 1
-        if single > _PER_SCOPE:
-            worst = next(c for c in reversed(losers) if counts[reasons[c.id]] == 1)
-            lines.append(f"… {single - _PER_SCOPE} more of {scope}, to {worst.id}: {reasons[worst.id]}")
+            if candidate not in able:
+                alike.setdefault(reasons[candidate.id], []).append(candidate.id)
+        for reason, names in list(alike.items())[:_PER_SCOPE]:
+            lines.append(
+                f"{names[0]}: {reason}" if len(names) == 1 else f"{len(names)} of {scope}: each {reason}"
+            )
+        untold = sum(len(names) for names in list(alike.values())[_PER_SCOPE:])
+        if untold:
+            lines.append(f"… {untold} more of {scope} are not feasible")
     return lines
 
 

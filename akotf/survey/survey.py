@@ -120,9 +120,7 @@ def _cloud(name: str, scope: ScopeSpec, prices: Sequence[PriceRow], today: dt.da
 def _cloud_offer(name: str, scope: ScopeSpec, row: PriceRow, market: Market, today: dt.date) -> Offer:
     spot = market is Market.SPOT
     rate = _SPOT_RECLAIMS_PER_HOUR if spot else _FAILURES_PER_GPU_HOUR * row.gpus
-    why = (
-        "spot reclaims: default, once in two days" if spot else "node failures as in Kokolis et al. 2025"
-    )
+    why = "spot reclaims: default, once in two days" if spot else "node failures as in Kokolis et al. 2025"
     return Offer(
         id=f"{name}/{row.region}/{row.instance_type}/{market}", scope=name, kind=scope.kind,
         backend=scope.backend or row.provider, placement=row.region, machine=row.instance_type, market=market,
@@ -162,7 +160,11 @@ def _queue(scope: ScopeSpec) -> Estimate:
         return _UNDECLARED_WAIT
     wait = scope.queue_wait
     return Estimate(
-        value=wait, low=wait / 5, high=wait * 4, unit="s", source=f"declared: queue_wait {format_duration(wait)}"
+        value=wait,
+        low=wait / 5,
+        high=wait * 4,
+        unit="s",
+        source=f"declared: queue_wait {format_duration(wait)}",
     )
 
 
@@ -174,5 +176,3 @@ def _why_nothing(name: str, scope: ScopeSpec, prices: Sequence[PriceRow]) -> str
     known = sorted({row.region for row in prices if row.provider == scope.provider})
     have = f"it has {', '.join(known)}" if known else f"it has nothing of {scope.provider or 'a provider'}"
     return f"{name}: no machine of {', '.join(scope.regions) or 'any region'} is in the price book; {have}"
-
-

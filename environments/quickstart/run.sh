@@ -82,6 +82,15 @@ PYTHON
     } <"$WORK/status"
 }
 
+# ended WHAT: akotf is gone before it happened.
+ended() {
+    ask
+    if [ "$STATE" = succeeded ] && [ "$RUN" != "$BEFORE" ]; then
+        fail "the training ended before $1: it is too short for this machine. Give it more steps: STEPS=2000 $0"
+    fi
+    fail "akotf ended before $1; what it says is above (run $RUN, $STATE, step $STEP)"
+}
+
 # wait_for WHAT SECONDS COMMAND...: look at the run until the command holds.
 wait_for() {
     what=$1 limit=$2 begin=$(date +%s)
@@ -89,8 +98,7 @@ wait_for() {
     while :; do
         ask
         "$@" && return 0
-        kill -0 "$APPLY" 2>/dev/null || fail "akotf apply ended before $what (the run was at step $STEP, $STATE).
-  On a fast machine the training may be too short for three drifts: STEPS=2000 $0"
+        kill -0 "$APPLY" 2>/dev/null || ended "$what"
         [ $(($(date +%s) - begin)) -lt "$limit" ] || fail "waited $limit s in vain for: $what (step $STEP, $STATE)"
         sleep 0.3
     done

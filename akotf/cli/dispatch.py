@@ -6,6 +6,7 @@ import argparse
 import difflib
 import importlib
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -55,6 +56,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Run one command; deliberate errors become messages and exit codes."""
     name = arguments[0]
     as_json = "--json" in arguments
+    # A service manager's TERM ends a command as gracefully as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if name not in COMMANDS:
             near = difflib.get_close_matches(name, COMMANDS, n=1)

@@ -27,6 +27,7 @@ from akotf.pipeline.session import Session
 from akotf.policy.rules import load_rules
 from akotf.ports import Backend, Terraform
 from akotf.profiling.device import gpu_name
+from akotf.record.signing import Signer, load_signer
 from akotf.store.journal import SqliteJournal
 from akotf.store.leases import FileLeases
 from akotf.store.objects import FolderObjects
@@ -114,6 +115,12 @@ def user() -> str:
         return str(os.getuid())
 
 
+def signer() -> Signer | None:
+    """The ed25519 key that AKOTF_SIGNING_KEY names (a PEM file); None when it is not set."""
+    path = os.environ.get("AKOTF_SIGNING_KEY")
+    return load_signer(Path(path)) if path else None
+
+
 def this_machine() -> dict[str, Any]:
     """Host name, usable CPUs, memory (bytes) and GPUs by name, as the survey takes them."""
     found = machine_facts.describe(gpu.read().devices)
@@ -174,6 +181,7 @@ def open_session(path: str, emit: Callable[[str, Any], None], *, source: str = "
         backend=backend,
         rules=loaded_rules,
         machine=machine,
+        signer=signer,
         suffix=lambda: secrets.token_hex(2),
         emit=emit,
     )

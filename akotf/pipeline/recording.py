@@ -46,6 +46,7 @@ def _write(s: Session, live: Live) -> None:
         prediction=body,
         terraform=terraform_facts(s, live),
         outputs_directory=s.layout.run(live.run.id) / "outputs",
+        signer=s.signer(),
     )
     s.journal.append(
         "evidence.written", {"folder": str(folder)}, environment=live.run.environment, subject=live.run.id

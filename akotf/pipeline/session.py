@@ -11,6 +11,7 @@ from typing import Any
 from akotf.model.layout import Layout
 from akotf.model.policy import Rule
 from akotf.ports import Backend, Clock, Journal, LeaseStore, ObjectStore, Terraform
+from akotf.record.signing import Signer
 from akotf.telemetry.agent_client import AgentSource
 
 
@@ -31,6 +32,7 @@ class Session:
     backend: Callable[[str], Backend]
     rules: Callable[[], Sequence[Rule]]
     machine: Callable[[], Mapping[str, Any]]
+    signer: Callable[[], Signer | None]  # of evidence; None: integrity only
     suffix: Callable[[], str]  # random part of a run id
     emit: Callable[[str, Any], None]
 

@@ -8,6 +8,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tup
 # Limits that are facts of a process. The others of a baseline (shared memory, wall time, nodes, GPUs) are not.
 PROCESS_LIMITS = ("open_files", "memory", "processes", "cpus")
 
+DIGEST = "hmac-sha256:"  # how the value of a secret is told
+
 # In these groups all names are read at once, so a name that is not there is absent. In the others a missing name only
 # means that nobody reported it.
 _WHOLE = ("hyperparameters.file", "environment")
@@ -55,6 +57,8 @@ def compare(
         if not _was_read(entry.field, facts) or _covered(entry.field, hidden):
             continue
         observed = facts.get(entry.field)
+        if _is_digest(observed) and not _is_digest(entry.approved):
+            continue  # a secret, told as a digest only: nothing to hold it against
         if not same(entry.approved, observed) and not _same_text(entry, observed):
             found.append({"field": entry.field, "approved": entry.approved, "observed": observed})
     return found
@@ -82,6 +86,10 @@ def line(node: str, difference: Mapping[str, Any]) -> str:
 def restart_only(field: str) -> bool:
     """True for what a running process took in when it started: nothing but a restart changes it."""
     return field.startswith(("hyperparameters.in_use.", "environment.", "libraries."))
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(DIGEST)
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from akotf.facts import gpu, heartbeat, machine, process
-from akotf.facts.compare import PROCESS_LIMITS, compare, same
+from akotf.facts.compare import DIGEST, PROCESS_LIMITS, compare, same
 from akotf.facts.node import Live, living, read_baseline, read_hyperparameters
 
 __all__ = ["compare", "observe"]
@@ -122,7 +122,8 @@ def _live(
     try:
         members = process.family(live.pid)
         _gpus(sheet, devices, _environment(sheet, live))
-        _limits(sheet, members)
+        if "limits" not in sheet.unreadable:
+            _limits(sheet, members)
         _process(sheet, live, members, previous, now)
         _heartbeat(sheet, live, members)
         ended = not process.alive(live.pid, live.start, live.boot)
@@ -143,6 +144,10 @@ def _environment(sheet: _Sheet, live: Live) -> Dict[str, str]:
         return {}
     if not found:
         sheet.unreadable["environment"] = f"process {live.pid} shows no environment: it overwrote it"
+        return {}
+    if "AKOTF_RUN_ID" in live.environment_keys and found.get("AKOTF_RUN_ID") != live.run:
+        # Forked and written down, but not yet the training: what it has is still its parent's
+        sheet.unreadable["environment"] = sheet.unreadable["limits"] = "the training is just being started"
         return {}
     for name in {*live.environment_keys, *approved}:
         value = found.get(name)
@@ -171,7 +176,7 @@ def _secret(sheet: _Sheet, live: Live, name: str) -> bool:
 def _digest(sheet: _Sheet, value: str) -> str:
     key = str(sheet.baseline.get("secret_key") or "").encode() or _KEY
     digest = hmac.new(key, value.encode("utf-8", "surrogateescape"), hashlib.sha256)
-    return f"hmac-sha256:{digest.hexdigest()}"
+    return f"{DIGEST}{digest.hexdigest()}"
 
 
 def _limits(sheet: _Sheet, members: List[int]) -> None:

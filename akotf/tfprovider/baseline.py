@@ -52,7 +52,7 @@ class BaselineResource:
         return Schema(
             version=1,
             description="The approved values of one deployment. `terraform plan` shows where its node differs, "
-            "`terraform apply` puts back what can be put back while the run lives.",
+            "`terraform apply` puts back what can be put back while the run lives. Import id: DEPLOYMENT|NODE_DIRECTORY.",
             attributes=[
                 Attribute("id", String(), computed=True, description="The deployment."),
                 Attribute("deployment", String(), required=True, requires_replace=True,

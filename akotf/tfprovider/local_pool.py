@@ -36,7 +36,8 @@ class LocalPoolResource:
         """Attributes of the resource."""
         return Schema(
             version=1,
-            description="A lease on GPUs and CPU slots of the machine that Terraform runs on.",
+            description="A lease on GPUs and CPU slots of the machine that Terraform runs on. "
+            "Import id: DEPLOYMENT, or DEPLOYMENT|REGISTRY.",
             attributes=[
                 Attribute("id", String(), computed=True, description="The deployment."),
                 Attribute("deployment", String(), required=True, requires_replace=True,

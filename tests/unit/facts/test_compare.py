@@ -96,6 +96,13 @@ def test_equality_of_json_values(left: Any, right: Any, equal: bool) -> None:
     assert same(right, left) is equal
 
 
+def test_a_secret_is_compared_only_with_a_digest_of_the_same_kind() -> None:
+    facts = {"environment.TOKEN": "hmac-sha256:aa"}
+    assert compare({"environment": {"TOKEN": "env:TOKEN"}}, facts) == []
+    assert compare({"environment": {"TOKEN": "hmac-sha256:aa"}}, facts) == []
+    assert len(compare({"environment": {"TOKEN": "hmac-sha256:bb"}}, facts)) == 1
+
+
 def test_a_line_is_ascii_and_says_all() -> None:
     told = line("n1", {"field": "limits.open_files", "approved": 4096, "observed": 1024})
     assert told == "node n1: limits.open_files: approved 4096, observed 1024"

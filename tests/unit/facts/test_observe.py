@@ -158,19 +158,27 @@ def test_a_broken_pointer_is_told_and_nothing_is_invented(node: Any, text: str) 
     assert compare(baseline, seen["facts"], seen["unreadable"]) == []
 
 
-def test_a_variable_that_nobody_declared_leaves_as_a_digest(node: Any) -> None:
+def test_a_secret_or_undeclared_variable_leaves_as_a_digest(node: Any) -> None:
     """A token handed to the run is among the names it was given; akotf's own variables are plain."""
-    approve(node)
-    node.start(
-        {"A": "1", "TOKEN": "hunter2", "AKOTF_RUN_ID": "r1", "DECLARED": "x"}, {}, secret_names=["DECLARED"]
-    )
+    baseline = approve(node, environment={"A": "1", "DECLARED": "env:DECLARED"}, limits={})
+    given = {"A": "1", "TOKEN": "hunter2", "AKOTF_RUN_ID": "r1", "DECLARED": "hunter3"}
+    node.start(given, {}, secret_names=["DECLARED"])
     seen = observe(node.folder)
-    assert "hunter2" not in json.dumps(seen)
+    assert "hunter" not in json.dumps(seen)
     assert seen["facts"]["environment.TOKEN"].startswith("hmac-sha256:")
     assert seen["facts"]["environment.TOKEN"] == observe(node.folder)["facts"]["environment.TOKEN"]
-    assert seen["facts"]["environment.DECLARED"].startswith("hmac-sha256:")
     assert seen["facts"]["environment.AKOTF_RUN_ID"] == "r1"
     assert seen["facts"]["environment.A"] == "1"
+    assert compare(baseline, seen["facts"]) == []
+
+
+def test_a_process_that_is_not_yet_the_training_has_no_facts_to_hold_against_it(node: Any) -> None:
+    """A backend writes the process down before it executes the training: until then it has its parent's values."""
+    baseline = approve(node)
+    start(node, environment_keys=["A", "AKOTF_RUN_ID"])
+    process.set_limit(node.leader, "open_files", 100)
+    assert compare(baseline, observe(node.folder)["facts"]) == []
+    assert "just being started" in observe(node.folder)["unreadable"]["environment"]
 
 
 def test_gpu_settings_are_facts_of_the_gpus_a_live_run_was_given(

@@ -62,7 +62,8 @@ def _change(fault: Infeasibility) -> float:
 def _target(fault: Infeasibility) -> tuple[float, str]:
     """The new value, rounded to what one would write, and its text."""
     if fault.limit == "budget":
-        amount = ceil(fault.needed * 100) / 100
+        amount = round(fault.needed, 2)  # the cent itself where it is enough: 1.10 and not 1.11
+        amount = amount if amount >= fault.needed else round(amount + 0.01, 2)
         return amount, money(amount, fault.unit)
     if fault.unit == "s":
         seconds = float(ceil(fault.needed / 60) * 60)

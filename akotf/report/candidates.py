@@ -44,7 +44,7 @@ def table(chosen: Chosen, *, all_rows: bool = False, color: bool = True) -> Tabl
     from rich.text import Text
 
     sources, reasons = _Sources(), _reasons(chosen)
-    grid = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, padding=(0, 1), caption_justify="left")
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), caption_justify="left")
     grid.add_column("")
     grid.add_column("candidate", no_wrap=True)
     grid.add_column("time", justify="right", no_wrap=True)

@@ -189,6 +189,15 @@ def test_a_relaxed_limit_makes_its_candidate_win() -> None:
     assert again.winner == selection.relaxation.candidate
 
 
+@pytest.mark.parametrize(
+    ("cost", "to"), [(1.10, 1.10), (1.104, 1.11), (1.105, 1.11), (1.1000001, 1.11), (0.29, 0.29)]
+)
+def test_a_budget_is_raised_to_the_cent_that_is_enough(cost: float, to: float) -> None:
+    relaxation = pick(candidate("aws/x", 60, cost), budget=Money(amount=Decimal("0.01"))).relaxation
+    assert relaxation is not None
+    assert relaxation.to == to
+
+
 def test_one_limit_is_relaxed_before_two() -> None:
     both = candidate("a/both", 310, 1.05)
     one = candidate("b/one", 300, 3)

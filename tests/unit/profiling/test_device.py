@@ -137,6 +137,17 @@ def test_a_wait_is_shown_with_the_holder(tmp_path: Path, report: list[int]) -> N
     assert "process 4242 (measuring its devices, since 2026-11-30T12:00:00Z)" in notes[0]
 
 
+def test_nobody_else_measures_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.lock"
+    with lock.experiment(path, now=NOW, what="a test", on_wait=print):
+        holder = json.loads(path.read_text())
+        other = os.open(path, os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)  # not even beside us
+        os.close(other)
+    assert holder == {"pid": os.getpid(), "since": NOW, "what": "a test"}
+
+
 def test_the_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
     notes: list[str] = []
     for _ in range(2):

@@ -95,6 +95,7 @@ def launch(request: RunRequest, grace: float) -> dict[str, Any]:
             "attempt": request.attempt,
             "heartbeat": variables["AKOTF_HEARTBEAT"],
             "environment_keys": sorted({*variables, *request.secrets}),
+            "secret_names": sorted(request.secrets),
             "baseline": request.baseline_digest,
             "cpu_slots": sorted(request.cpu_slots),
         },

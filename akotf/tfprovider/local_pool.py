@@ -166,7 +166,7 @@ def _state(base: State, folder: Path, entry: Entry) -> State:
 
 def _ours(held: Entry) -> bool:
     """A lease of the same deployment is ours when it was taken from this folder, or from one that is gone."""
-    return held.environment in ("", _environment()) or not Path(held.environment).exists()
+    return held.environment in ("", _environment()) or held.abandoned
 
 
 def _environment() -> str:

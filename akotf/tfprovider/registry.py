@@ -33,6 +33,11 @@ class Entry(NamedTuple):
     environment: str  # folder of the environment, "" when not known
     since: str  # ISO 8601, UTC
 
+    @property
+    def abandoned(self) -> bool:
+        """True when the environment folder is gone, and with it the state that could give the lease back."""
+        return self.environment != "" and not Path(self.environment).exists()
+
     def holder(self) -> str:
         """For messages: who holds it, from where, since when."""
         where = f", {self.environment}" if self.environment else ""
@@ -89,8 +94,9 @@ class Registry:
         return self._read(path) if path.exists() else None
 
     def entries(self) -> list[Entry]:
-        """All leases of the machine."""
-        return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
+        """All leases of the machine whose environment folder is still there."""
+        found = (self._read(path) for path in sorted(self.folder.glob("*.json")))
+        return [entry for entry in found if not entry.abandoned]
 
     def write(self, entry: Entry) -> None:
         """Keep a lease."""

@@ -10,7 +10,7 @@ from akotf.tfprovider.registry import Registry, RegistryError, default_folder, n
 
 
 def test_a_lease_is_kept_and_freed(tmp_path: Path) -> None:
-    entry = new_entry("env/ws/here", [1, 0], [3], "/env")
+    entry = new_entry("env/ws/here", [1, 0], [3], str(tmp_path))
     with Registry(tmp_path / "pools").locked() as registry:
         assert registry.read("env/ws/here") is None
         registry.write(entry)
@@ -19,6 +19,14 @@ def test_a_lease_is_kept_and_freed(tmp_path: Path) -> None:
         registry.remove("env/ws/here")
         assert registry.entries() == []
     assert entry.gpus == (0, 1)
+
+
+def test_a_lease_whose_environment_folder_is_gone_holds_nothing(tmp_path: Path) -> None:
+    with Registry(tmp_path / "pools").locked() as registry:
+        registry.write(new_entry("here/ws/vm", [0], [0], str(tmp_path)))
+        registry.write(new_entry("gone/ws/vm", [1], [1], str(tmp_path / "deleted-clone")))
+        registry.write(new_entry("unknown/ws/vm", [2], [2], ""))
+        assert sorted(entry.deployment for entry in registry.entries()) == ["here/ws/vm", "unknown/ws/vm"]
 
 
 def test_two_deployments_never_share_a_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ the memory of drift keys is carried on. Telemetry that can't be read is told onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from akotf.errors import (
@@ -64,11 +64,22 @@ class Controller:
             drifts += detect.configuration(live.declared, observation, address=live.baseline_address)
             drifts += detect.performance(observation, live.predicted_step_time)
         now = s.clock.now()
+        found = None
         if not status.state.final and (now >= self.next_refresh if refresh is None else refresh):
-            drifts += healing.terraform_drift(s, live)
-            self.next_refresh = now + self.refresh_interval
-        decisions, self.memory = decide(drifts, self.memory, now=now, policy=self.policy)
-        self._tell(live, drifts, complete=observation is not None)
+            found = healing.terraform_drift(s, live)
+            drifts += found or []
+            news = any(d.key not in self.seen for d in found or ())  # to be confirmed by the next look
+            self.next_refresh = now if news else now + self.refresh_interval
+        # What was not looked at is neither there nor gone: it keeps its memory until somebody looks again.
+        asleep = {
+            key: memory
+            for key, memory in self.memory.items()
+            if key in self.seen and not _looked_at(self.seen[key], observation, terraform=found is not None)
+        }
+        awake = {key: memory for key, memory in self.memory.items() if key not in asleep}
+        decisions, remembered = decide(drifts, awake, now=now, policy=self.policy)
+        self.memory = {**asleep, **remembered}
+        self._tell(live, drifts, asleep=asleep)
         return Look(live, status, observation, tuple(drifts), decisions)
 
     def act(self, look: Look) -> Live:
@@ -78,6 +89,8 @@ class Controller:
             try:
                 if decision.action is Action.HEAL_IN_PLACE:
                     healing.heal_in_place(self.session, live, decision)
+                    if any(d.source == "terraform" for d in decision.drifts):
+                        self.next_refresh = self.session.clock.now()  # see at once whether it holds
                 elif decision.action is Action.RESTART:
                     live = healing.restart(self.session, live, decision)
                 elif decision.action is Action.ALERT:
@@ -114,15 +127,14 @@ class Controller:
         self.deaf = ""
         return observation
 
-    def _tell(self, live: Live, drifts: Sequence[Drift], *, complete: bool) -> None:
+    def _tell(self, live: Live, drifts: Sequence[Drift], *, asleep: Collection[str]) -> None:
         now = {d.key: d for d in drifts}
         for key, drift in now.items():
             if key not in self.seen:
                 healing.record_drift(self.session, live, drift)
-        if complete:
-            for key in [k for k in self.seen if k not in now and self.seen[k].source != "terraform"]:
-                healing.record_cleared(self.session, live, self.seen[key])
-                del self.seen[key]
+        for key in [k for k in self.seen if k not in now and k not in asleep]:
+            healing.record_cleared(self.session, live, self.seen[key])
+            del self.seen[key]
         self.seen.update(now)
 
     def _alert(self, decision: Decision) -> None:
@@ -133,6 +145,17 @@ class Controller:
                 self.session.emit("alert", decision)
 
     _told: set[str] = field(default_factory=set)
+
+
+def _looked_at(drift: Drift, observation: Observation | None, *, terraform: bool) -> bool:
+    """Whether this look could have seen the drift: neither a deaf agent nor a fact it can't read shows anything."""
+    if drift.source == "terraform":
+        return terraform
+    if observation is None:
+        return False
+    if drift.source == "prediction":
+        return detect.has_step_time(observation)
+    return drift.field in observation.facts
 
 
 def controller_for(session: Session, live: Live, *, heal: bool | None = None) -> Controller:

@@ -38,7 +38,7 @@ def configuration(
             source="heartbeat" if row["field"].startswith("hyperparameters.in_use.") else "agent",
             address=address,
         )
-        for row in compare(dict(declared), observation.facts)
+        for row in compare(dict(declared), observation.facts, observation.unreadable)
     ]
 
 
@@ -52,15 +52,9 @@ def classify(field: str) -> DriftClass:
 
 def performance(observation: Observation, predicted: Estimate | None) -> list[Drift]:
     """The step time against its predicted interval; nothing before warm-up or without a prediction."""
-    progress = observation.progress or {}
-    step_time, step = progress.get("step_time"), progress.get("step", 0)
-    if (
-        predicted is None
-        or step_time is None
-        or step < WARM_UP_STEPS
-        or progress.get("phase", "train") != "train"
-    ):
+    if predicted is None or not has_step_time(observation):
         return []
+    step_time = (observation.progress or {})["step_time"]
     if step_time <= predicted.high * STEP_TIME_TOLERANCE:
         return []
     return [
@@ -73,6 +67,16 @@ def performance(observation: Observation, predicted: Estimate | None) -> list[Dr
             source="prediction",
         )
     ]
+
+
+def has_step_time(observation: Observation) -> bool:
+    """Whether the step time can be compared now: it trains and is warm."""
+    progress = observation.progress or {}
+    return (
+        progress.get("step_time") is not None
+        and progress.get("step", 0) >= WARM_UP_STEPS
+        and progress.get("phase", "train") == "train"
+    )
 
 
 def infrastructure(plan: TfPlan, *, node: str, baseline_address: str) -> list[Drift]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from akotf.apply.heal import heal
-from akotf.errors import AkotfError, TelemetryUnavailable, TerraformError
+from akotf.errors import AkotfError, BackendError, TelemetryUnavailable, TerraformError
 from akotf.model.config import ScopeKind
 from akotf.model.drift import Decision, Drift
-from akotf.model.run import AttemptOutcome, AttemptStatus, Run
+from akotf.model.run import AttemptOutcome, AttemptStatus, Run, RunState
 from akotf.model.tree import FileTree
 from akotf.monitor import detect
 from akotf.pipeline import recording
@@ -18,7 +18,7 @@ from akotf.pipeline.session import Session
 from akotf.run import attempts
 
 #: After these the run goes back to the queue by itself, at most MAX_ATTEMPTS times.
-RETRIED = frozenset({AttemptOutcome.PREEMPTED, AttemptOutcome.NODE_FAILED})
+RETRIED = frozenset({AttemptOutcome.PREEMPTED, AttemptOutcome.NODE_FAILED, AttemptOutcome.RESTARTED})
 MAX_ATTEMPTS = 10
 
 #: Seconds to wait for somebody who is settling or healing the same run.
@@ -28,14 +28,14 @@ SETTLE_WAIT = 120.0
 GRACE = 30.0
 
 
-def terraform_drift(s: Session, live: Live) -> list[Drift]:
-    """Infrastructure drift, from the plan JSON of the live root. An error is told and is never "no drift"."""
+def terraform_drift(s: Session, live: Live) -> list[Drift] | None:
+    """Infrastructure drift, from the plan JSON of the live root. None when Terraform can't tell: never "no drift"."""
     terraform = s.terraform()
     try:
         tfplan = terraform.plan(s.layout.root(live.deployment), targets=("module.local_gpu",))
     except TerraformError as error:
         s.emit("note", f"terraform could not be asked for drift: {error.message}")
-        return []
+        return None
     try:
         return detect.infrastructure(
             tfplan, node=live.deployment.placement, baseline_address=BASELINE_ADDRESS
@@ -65,12 +65,16 @@ def heal_in_place(s: Session, live: Live, decision: Decision) -> None:
 def restart(s: Session, live: Live, decision: Decision) -> Live:
     """Stop the attempt and go on from the last complete checkpoint with the approved values."""
     with s.leases.acquire(s.layout.environment.name, "heal"):
-        if moved := _moved_on(s, live):
-            return moved  # somebody else restarted or ended it meanwhile
+        number = live.request.attempt
+        live = _on_record(s, live)
+        if live.run.state.final or live.request.attempt != number:
+            return live  # somebody else restarted or ended it meanwhile
         s.emit("heal", decision)
         body = {"action": decision.action.value, "drifts": [d.to_json() for d in decision.drifts]}
         s.journal.append("heal.intent", body, environment=live.run.environment, subject=live.run.id)
         restarted = _next_attempt(s, live, AttemptOutcome.RESTARTED, decision.reason)
+        if restarted.run.state.final:
+            return restarted  # it succeeded meanwhile, or has no wall time left: nothing was healed
         s.journal.append(
             "heal.done",
             {**body, "attempt": restarted.request.attempt, "resumed_from": restarted.request.resume_from},
@@ -81,52 +85,96 @@ def restart(s: Session, live: Live, decision: Decision) -> Live:
     return restarted
 
 
-def attempt_ended(s: Session, live: Live, status: AttemptStatus) -> Live:
+def attempt_ended(s: Session, live: Live, status: AttemptStatus, *, for_good: bool = False) -> Live:
     """Settle an ended attempt: another attempt after preemption or node loss, else the run's end and its evidence.
 
     Several processes may see the same end (apply, monitor, cancel): one settles it, the others get its result.
+    `for_good`: somebody asked for the end, so that no outcome sends the run back to the queue.
     """
-    outcome = status.outcome or AttemptOutcome.FAILED
     with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
-        ended = _moved_on(s, live)
-        if ended is None and outcome in RETRIED and live.request.attempt < MAX_ATTEMPTS:
-            ended = _next_attempt(s, live, outcome, status.reason)
-        elif ended is None:
-            run = attempts.finish(live.run, status, layout=s.layout, journal=s.journal, clock=s.clock)
-            ended = replace(live, run=run)
+        number = live.request.attempt
+        ended = _on_record(s, live)
+        if not ended.run.state.final and ended.request.attempt == number:
+            ended = _settled(s, ended, status, for_good=for_good)
     if ended.run.state.final:
         recording.record(s, ended)
         s.emit("ended", ended.run)
     return ended
 
 
+def _settled(s: Session, live: Live, status: AttemptStatus, *, for_good: bool) -> Live:
+    # What is on record of the attempt stands: a crash may have come between its end and the attempt after it.
+    outcome = live.run.attempts[-1].outcome or status.outcome or AttemptOutcome.FAILED
+    retried = outcome in RETRIED
+    if retried and not for_good and live.request.attempt < MAX_ATTEMPTS:
+        return _next_attempt(s, live, outcome, status.reason)
+    run = attempts.finish(live.run, status, layout=s.layout, journal=s.journal, clock=s.clock)
+    if retried:
+        state, reason = RunState.FAILED, f"{outcome}, and a run gets {MAX_ATTEMPTS} attempts at most"
+        if for_good:
+            state, reason = RunState.CANCELLED, f"cancelled when its attempt was {outcome} already"
+        run = attempts.end_queued(run, state, reason, layout=s.layout, journal=s.journal, clock=s.clock)
+    return replace(live, run=run)
+
+
 def settle(s: Session) -> Run | None:
     """Bring the latest run on record up to what really is: a cut-off submission, an end that nobody watched."""
     run = attempts.latest(s.layout)
-    if run is None or run.state.final:
+    if run is None or not run.attempts:
         return run
-    if run.attempts and run.attempts[-1].handle is None:
+    if run.attempts[-1].handle is None and not run.state.final:
         with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
-            run = attempts.recover(
-                run, layout=s.layout, backend=s.backend(run.backend), journal=s.journal, clock=s.clock
-            )
+            # From disk again: who held the lease may have submitted it.
+            run = _recovered(s, attempts.load_run(s.layout, run.id))
+    if run.state.final:
+        _record_late(s, run)
+        return run
     live = live_of(s, run)
     status = status_of(s, live)
     return attempt_ended(s, live, status).run if status.state.final else run
 
 
-def _moved_on(s: Session, live: Live) -> Live | None:
-    """The run as somebody else left it, when it ended or went on to another attempt meanwhile."""
-    run = attempts.load_run(s.layout, live.run.id)
-    if run.state.final or run.attempts[-1].number != live.request.attempt:
-        return live_of(s, run)
-    return None
+def _record_late(s: Session, run: Run) -> None:
+    """Write the evidence that a crash kept from being written; a failure is told and stops nobody."""
+    number = _last_submitted(run)
+    if not number or s.layout.run_evidence(run.id).is_dir():
+        return
+    try:
+        recording.record(s, live_of(s, run, attempt=number))
+    except AkotfError as error:
+        s.emit("note", f"the evidence of {run.id} can't be written: {error.message}")
+
+
+def _on_record(s: Session, live: Live) -> Live:
+    """The run as it is on record now, by whoever wrote it; to be called under the lease."""
+    run = _recovered(s, attempts.load_run(s.layout, live.run.id))
+    if run.attempts[-1].number == live.request.attempt:
+        return replace(live, run=run)
+    return live_of(s, run, attempt=_last_submitted(run))
+
+
+def _recovered(s: Session, run: Run) -> Run:
+    """A submission that a crash cut off is adopted or done again."""
+    backend = s.backend(run.backend)
+    return attempts.recover(run, layout=s.layout, backend=backend, journal=s.journal, clock=s.clock)
+
+
+def _last_submitted(run: Run) -> int:
+    """The last attempt that a backend knows; 0 when none."""
+    return max((a.number for a in run.attempts if a.handle is not None), default=0)
 
 
 def cancel(s: Session, live: Live, *, grace: float) -> Live:
-    """Stop the run for good: ask, then force; its end is recorded."""
-    status = s.backend(live.run.backend).cancel(live.request, live.handle, grace)
-    return attempt_ended(s, live, status)
+    """Stop the run for good: ask, then force; its end is recorded. An attempt that somebody started meanwhile, too."""
+    while not live.run.state.final:
+        status = s.backend(live.run.backend).cancel(live.request, live.handle, grace)
+        if not status.state.final:
+            raise BackendError(
+                f"run {live.run.id} is {status.state} after it was told to stop: {status.reason or status.native}",
+                remedy="try again; if it goes on, end it where it runs",
+            )
+        live = attempt_ended(s, live, status, for_good=True)
+    return live
 
 
 def heal_failed(s: Session, live: Live, decision: Decision, error: AkotfError) -> None:

@@ -31,7 +31,8 @@ def record(s: Session, live: Live) -> None:
 
 def _write(s: Session, live: Live) -> None:
     body = calibration.prediction_body(live.candidate, live.inputs, observe(s, live), live.run)
-    if live.run.state is RunState.SUCCEEDED:
+    told = any(s.journal.entries(kind="prediction.recorded", subject=live.run.id))  # before a crash
+    if live.run.state is RunState.SUCCEEDED and not told:
         # Only a run that did all its work teaches the planner; the others keep their error as evidence.
         s.journal.append("prediction.recorded", body, environment=live.run.environment, subject=live.run.id)
     folder = write_evidence(

@@ -30,7 +30,7 @@ from akotf.run.requests import build_request, next_request, run_id, wall_time_le
 from akotf.run.states import REQUEUED, advance
 
 __all__ = [
-    "advance", "current", "finish", "latest", "list_runs", "load_run", "new_run", "observe", "recover", "restart",
+    "advance", "current", "end_queued", "finish", "latest", "list_runs", "load_run", "new_run", "observe", "recover", "restart",
     "start", "train_totals",
 ]  # fmt: skip
 
@@ -166,11 +166,19 @@ def _submit(
     return run
 
 
+def end_queued(
+    run: Run, state: RunState, reason: str, *, layout: Layout, journal: Journal, clock: Clock
+) -> Run:  # fmt: skip
+    """End a run between two attempts: it can't go on, or nobody wants it to. A final run stays as it is."""
+    if run.state.final:
+        return run
+    ended = save_run(layout, run.model_copy(update={"state": state, "ended_at": clock.iso()}))
+    _journal_end(ended, reason, journal)
+    return ended
+
+
 def _fail(run: Run, reason: str, layout: Layout, journal: Journal, clock: Clock) -> Run:
-    """End a queued run that can't go on."""
-    failed = save_run(layout, run.model_copy(update={"state": RunState.FAILED, "ended_at": clock.iso()}))
-    _journal_end(failed, reason, journal)
-    return failed
+    return end_queued(run, RunState.FAILED, reason, layout=layout, journal=journal, clock=clock)
 
 
 def _journal_end(run: Run, reason: str, journal: Journal) -> None:

@@ -221,11 +221,13 @@ class MemoryTerraform:
         self, root: Path, *, targets: Sequence[str] = (), destroy: bool = False, refresh_only: bool = False,
         refresh: bool = True, on_event: Callable[[Event], None] | None = None,
     ) -> TfPlan:  # fmt: skip
-        """The given changes, those of `targets` only when there are targets; none when only refreshing."""
+        """The given changes, those in `targets` (resources, modules) when there are any; none when only refreshing."""
         self._call("plan -refresh-only" if refresh_only else "plan", root, on_event)
         changes = () if refresh_only else self.planned.get(str(root), ())
         if targets:
-            changes = tuple(c for c in changes if c.address in targets)
+            changes = tuple(
+                c for c in changes if any(f"{c.address}.".startswith(f"{target}.") for target in targets)
+            )
         return TfPlan(
             root=str(root), changes=changes, drift=self.drift.get(str(root), ()) if refresh else (),
             terraform_version=self.version(), destroy=destroy, targets=tuple(targets), path=f"{root}/saved.tfplan",

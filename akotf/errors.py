@@ -93,10 +93,14 @@ class Locked(AkotfError):
 
 
 class RunFailed(AkotfError):
-    """The training run ended without success."""
+    """The training run ended without success; `run` is that run."""
 
     exit_code = 6
     code = "run-failed"
+
+    def __init__(self, message: str, run: Any = None, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(message, where=where, remedy=remedy)
+        self.run = run
 
 
 class Interrupted(AkotfError):

@@ -69,6 +69,17 @@ def overview() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `akotf` program; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader went away (`akotf logs | head`): keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
         print(overview())
         return 0 if arguments else 1
@@ -77,9 +88,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     from akotf.cli.dispatch import dispatch
 
-    try:
-        return dispatch(arguments)
-    except BrokenPipeError:
-        # The reader went away (`akotf logs | head`): keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return dispatch(arguments)

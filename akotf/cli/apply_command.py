@@ -16,7 +16,7 @@ from akotf.cli.common import (
 )
 from akotf.cli.view import View
 from akotf.controller import controller_for
-from akotf.errors import RunFailed
+from akotf.errors import Interrupted, RunFailed
 from akotf.model.run import Run, RunState
 from akotf.model.units import parse_duration
 from akotf.pipeline.healing import settle
@@ -69,11 +69,22 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
         view.close()
 
 
-def follow(session: Session, view: View, run: Run, *, silent: bool = False) -> int:
-    """Watch and heal to the end; Ctrl-C leaves the run alone and says how to come back. `silent`: no result."""
+def follow(session: Session, view: View, run: Run) -> int:
+    """Watch and heal to the end, and say how it ended."""
+    ended = watch(session, view, run)
+    if ended is None:
+        return Interrupted.exit_code
+    if ended.state is RunState.SUCCEEDED:
+        view.result(run_json(ended), "")
+        return 0
+    raise failure(session, ended)
+
+
+def watch(session: Session, view: View, run: Run) -> Run | None:
+    """Watch and heal to the end. None when Ctrl-C stopped the watching: the run goes on, and it says how to come back."""
     live = live_of(session, run)
     try:
-        ended = controller_for(session, live).follow(live).run
+        return controller_for(session, live).follow(live).run
     except KeyboardInterrupt:
         view.close()
         view.line(
@@ -81,12 +92,13 @@ def follow(session: Session, view: View, run: Run, *, silent: bool = False) -> i
             f"Stop: akotf cancel {session.layout.environment}",
             "bold yellow",
         )
-        return 130
-    if not silent:
-        view.result(run_json(ended), "")
-    if ended.state is RunState.SUCCEEDED:
-        return 0
-    raise RunFailed(
-        f"run {ended.id} {ended.state}: {ended.attempts[-1].reason or 'see its logs'}",
+        return None
+
+
+def failure(session: Session, run: Run) -> RunFailed:
+    """The error of a run that ended without success."""
+    return RunFailed(
+        f"run {run.id} {run.state}: {run.attempts[-1].reason or 'see its logs'}",
+        run,
         remedy=f"akotf logs {session.layout.environment} --stream stderr",
     )

@@ -8,6 +8,7 @@ import shtab
 
 from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of
+from akotf.cli.view import View
 
 EXAMPLES = (
     "akotf completion bash > ~/.local/share/bash-completion/completions/akotf",
@@ -33,5 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
         for action in sub._actions:
             if action.dest in {"environment", "folder"}:
                 action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-    print(shtab.complete(whole, arguments.shell))
+    script = shtab.complete(whole, arguments.shell)
+    View(arguments).result({"schema": 1, "shell": arguments.shell, "script": script}, script)
     return 0

@@ -19,6 +19,7 @@ from akotf.errors import (
     Interrupted,
     NoFeasibleCandidate,
     PolicyDenied,
+    RunFailed,
     TerraformError,
     UsageError,
 )
@@ -99,6 +100,8 @@ def error_json(error: AkotfError) -> dict[str, Any]:
         data["diagnostics"] = list(error.diagnostics)
     if isinstance(error, NoFeasibleCandidate) and error.selection is not None:
         data["selection"] = error.selection.to_json()
+    if isinstance(error, RunFailed) and error.run is not None:
+        data["run"] = error.run.to_json()
     return data
 
 

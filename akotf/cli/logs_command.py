@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from collections.abc import Iterator
 
 from akotf.cli.common import add_environment, add_run, run_of, session_of
 from akotf.cli.view import View
-from akotf.pipeline.live import live_of
+from akotf.pipeline.live import Live, live_of
+from akotf.pipeline.session import Session
 
 EXAMPLES = (
     "akotf logs environments/quickstart",
@@ -27,18 +28,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the training's bytes to stdout as they are."""
-    session = session_of(arguments, View(arguments))
+    """Write the training's bytes to stdout as they are; with --json as the text of one document."""
+    view = View(arguments)
+    session = session_of(arguments, view)
     live = live_of(session, run_of(session, arguments.run), attempt=arguments.attempt)
+    if not arguments.json:
+        for data in _chunks(session, live, arguments.stream, follow=arguments.follow):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        return 0
+    whole = b"".join(_chunks(session, live, arguments.stream, follow=arguments.follow))
+    where = {"run": live.run.id, "attempt": live.request.attempt, "stream": arguments.stream}
+    view.result({"schema": 1, **where, "text": whole.decode(errors="replace")}, "")
+    return 0
+
+
+def _chunks(session: Session, live: Live, stream: str, *, follow: bool) -> Iterator[bytes]:
     backend = session.backend(live.run.backend)
     cursor = 0
     while True:
         # The state is asked before the log is read: what was written until the end is then always printed.
         over = live.run.state.final or backend.status(live.request, live.handle).state.final
-        while (chunk := backend.logs(live.request, live.handle, arguments.stream, cursor)).data:
-            sys.stdout.buffer.write(chunk.data)
+        while (chunk := backend.logs(live.request, live.handle, stream, cursor)).data:
+            yield chunk.data
             cursor = chunk.cursor
-        sys.stdout.buffer.flush()
-        if over or not arguments.follow:
-            return 0
-        time.sleep(0.5)
+        if over or not follow:
+            return
+        session.clock.sleep(0.5)

@@ -58,6 +58,10 @@ def perform(s: Session, name: str, source: Path, target: Path) -> list[Path]:
         return [_publish(target, file, _plan_kind(s, kind, _read(source, "profile.json")))]
     if name == "compare-plans":
         return _compare(s, source, target)
+    if name != "select-scope":
+        raise UsageError(
+            f"there is no planning activity {name!r}", remedy="one of: " + ", ".join(ACTIVITIES[:-1])
+        )
     inputs = PlanInputs.model_validate(_read(source, "comparison.json")["inputs"])
     selection = choose(inputs, plan(inputs))
     return [_publish(target, "selection.json", {"schema": 1, **selection.to_json()})]

@@ -110,6 +110,7 @@ def plan_inputs(
         limits=state.run.limits,
         checkpoint=state.run.checkpoint,
         template=f"{state.template.name}@{state.template.version}",
+        processes=state.run.processes,
         objective=state.environment.objective,
         snapshot=snapshot,
         calibration=calibration.table(pairs),

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 # Threads that wait for each other then sleep instead of spinning: where others use the CPUs too, a step is several
-# times faster (60 steps on 2 CPUs under a load of 5: 0.5 s a step instead of 1.2 to 3.6). Read when PyTorch loads OpenMP.
+# times faster. Read when PyTorch loads OpenMP.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn import functional
 
-from akotf.runtime import Training  # noqa: E402
+from akotf.runtime import Training
 
 TEXT = Path(__file__).resolve().parent / "data" / "alice.txt"
 DEFAULTS = {  # for a run by hand, without akotf: `python train.py`

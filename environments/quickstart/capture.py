@@ -12,7 +12,6 @@ import io
 import json
 import re
 import shutil
-import socket
 import sys
 from pathlib import Path
 
@@ -58,8 +57,7 @@ def publish(outputs: Path, evidence: Path) -> None:
 def sections(transcript: str) -> dict[str, list[str]]:
     """The transcript's lines by the number of their heading, without colours and without what a line overwrote."""
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", transcript)
-    for folder, name in ((str(HERE), "environments/quickstart"), (socket.gethostname(), "workstation")):
-        plain = plain.replace(folder, name)
+    plain = plain.replace(str(HERE), "environments/quickstart")
     parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in (row.rsplit("\r", 1)[-1].rstrip() for row in plain.splitlines()):
@@ -70,6 +68,16 @@ def sections(transcript: str) -> dict[str, list[str]]:
             lines = []
         lines.append(line)
     return parts
+
+
+def shortened(number: str, lines: list[str]) -> list[str]:
+    """`apply` prints validation and plan again, which another picture has: its part begins where Terraform applies."""
+    begin = next((i for i, line in enumerate(lines) if line.startswith("terraform: ")), 0)
+    return (
+        [lines[0], f"... {begin - 1} lines: see workflow", *lines[begin:]]
+        if number == "3" and begin
+        else lines
+    )
 
 
 def draw(name: str, title: str, lines: list[str], fonts: list[Path]) -> None:
@@ -107,7 +115,7 @@ def main() -> None:
     parts = sections(transcript.read_text(encoding="utf-8", errors="replace"))
     publish(outputs, evidence)
     for name, (title, numbers) in PICTURES.items():
-        draw(name, title, [line for number in numbers for line in parts[number]], fonts)
+        draw(name, title, [line for number in numbers for line in shortened(number, parts[number])], fonts)
     print(f"captured: {HERE / 'outputs'}, {HERE / 'screenshots'}")
 
 

@@ -13,7 +13,10 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """A frozen value. Unknown fields are errors; NaN and infinities are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+    # Schemas are built when a model is first used: a command pays for the models it needs.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants", defer_build=True
+    )
 
     def to_json(self) -> Any:
         """Plain JSON data (dicts, lists, str, int, float, bool, None)."""

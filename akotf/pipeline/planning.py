@@ -90,8 +90,24 @@ def profile(s: Session, state: DesiredState) -> Profiled:
 
 
 def take_snapshot(s: Session, state: DesiredState, devices: Sequence[DeviceProfile]) -> Snapshot:
-    """What all scopes offer now."""
-    return survey(state, devices, s.machine(), load_prices(), now=s.clock.iso())
+    """What all scopes offer now. The snapshot of the plan before where nothing else is offered since.
+
+    So planning again gives the same digests, and a deployment that is as it was planned shows no change.
+    """
+    fresh = survey(state, devices, s.machine(), load_prices(), now=s.clock.iso())
+    before = _last_snapshot(s)
+    same = before is not None and before.model_copy(update={"taken_at": fresh.taken_at}) == fresh
+    return before if before is not None and same else fresh
+
+
+def _last_snapshot(s: Session) -> Snapshot | None:
+    made = list(s.journal.entries(kind="plan.made"))
+    if not made:
+        return None
+    try:
+        return PlanInputs.model_validate_json(s.objects.get(made[-1].body["inputs"])).snapshot
+    except (AkotfError, ValueError):
+        return None  # cleaned away, or written by another version: there is nothing to compare with
 
 
 def plan_inputs(

@@ -23,6 +23,7 @@ from akotf.pipeline.healing import settle
 from akotf.pipeline.live import live_of
 from akotf.pipeline.provisioning import up
 from akotf.pipeline.session import Session
+from akotf.run import attempts
 
 EXAMPLES = (
     "akotf apply environments/quickstart",
@@ -65,6 +66,13 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
             view.result(run_json(live), live.id)
             return 0
         return follow(session, view, live)
+    except KeyboardInterrupt:
+        # Between the submission and the watch: the run is there already, and goes on.
+        started = attempts.latest(session.layout)
+        if started is None or started.state.final:
+            raise
+        say_it_goes_on(session, view, started)
+        return Interrupted.exit_code
     finally:
         view.close()
 
@@ -86,13 +94,20 @@ def watch(session: Session, view: View, run: Run) -> Run | None:
     try:
         return controller_for(session, live).follow(live).run
     except KeyboardInterrupt:
-        view.close()
-        view.line(
-            f"stopped watching; run {run.id} goes on. Watch: akotf monitor {session.layout.environment}  "
-            f"Stop: akotf cancel {session.layout.environment}",
-            "bold yellow",
-        )
+        say_it_goes_on(session, view, run)
         return None
+
+
+def say_it_goes_on(session: Session, view: View, run: Run) -> None:
+    """How to come back to a run that is not watched any more, and how to end it."""
+    submitted = bool(run.attempts) and run.attempts[-1].handle is not None
+    back = "monitor" if submitted else "apply"  # apply settles a submission that was cut off
+    view.close()
+    view.line(
+        f"stopped watching; run {run.id} goes on. Watch: akotf {back} {session.layout.environment}  "
+        f"Stop: akotf cancel {session.layout.environment}",
+        "bold yellow",
+    )
 
 
 def failure(session: Session, run: Run) -> RunFailed:

@@ -65,7 +65,11 @@ class View:
 
         stream = sys.stderr if stderr else sys.stdout
         return Console(
-            stderr=stderr, no_color=not self.color, highlight=False, width=None if stream.isatty() else 120
+            stderr=stderr,
+            no_color=not self.color,
+            color_system="auto" if self.color else None,
+            highlight=False,
+            width=None if stream.isatty() else 120,
         )
 
     def emit(self, name: str, value: Any) -> None:

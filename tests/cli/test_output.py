@@ -1,0 +1,172 @@
+"""Who reads what: JSON alone on stdout, no escape codes where nobody wants them, readers that go away."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ESCAPE = "\x1b"
+STATUS_KEYS = {
+    "schema", "run", "environment", "deployment", "backend", "state", "native", "attempt", "pid", "step",
+    "total_steps", "loss", "step_time", "phase", "checkpoints", "node_directory", "root", "run_directory",
+    "evidence", "drift",
+}  # fmt: skip
+
+
+def test_json_of_every_command_that_reads_parses_alone(applied: Any, tmp_path: Path) -> None:
+    env = str(applied.environment)
+    run = applied.runs()[0]
+    found = {
+        "validate": applied.json("validate", env),
+        "profile": applied.json("profile", env),
+        "status": applied.json("status", env),
+        "records": applied.json("records", env),
+        "logs": applied.json("logs", env),
+        "drift": applied.json("drift", env),
+        "monitor": applied.json("monitor", env),
+        "cancel": applied.json("cancel", env),
+        "audit log": applied.json("audit", "log", env),
+        "audit verify": applied.json("audit", "verify", env),
+        "replay": applied.json("replay", run["inputs"], "-f", env),
+        "verify": applied.json("verify", str(applied.environment / ".akotf" / "evidence" / run["id"])),
+        "completion": applied.json("completion", "bash"),
+        "activity": applied.json("activity", "profile-workload", env, "--in", str(tmp_path), "--out", str(tmp_path)),
+    }  # fmt: skip
+    assert all(isinstance(value, dict) and value for value in found.values())
+    assert set(found["status"]) == STATUS_KEYS
+    assert found["status"]["state"] == "succeeded"
+    assert found["status"]["checkpoints"] == [20, 40]
+    assert found["status"]["drift"] == {"seen": [], "healed": [], "open": []}
+    assert found["logs"]["text"].splitlines()[-1].startswith("step 40/40 ")
+    assert found["drift"]["drift"] == []
+    assert found["audit verify"]["intact"] is True
+    kinds = [entry["kind"] for entry in found["audit log"]["entries"]]
+    assert kinds[:3] == ["plan.made", "approval.given", "apply.intent"]
+    assert found["audit verify"]["head"] == found["audit log"]["entries"][-1]["hash"]
+    assert found["verify"]["intact"] is True
+    assert found["records"]["runs"][0]["run"] == found["cancel"]["id"] == found["monitor"]["id"] == run["id"]
+    assert found["activity"]["outputs"] == [str(tmp_path / "profile.json")]
+    assert found["replay"]["selection"]["winner"] == run["candidate"]
+
+
+def test_replay_gives_the_same_bytes(applied: Any) -> None:
+    run = applied.runs()[0]
+    command = ("replay", run["inputs"], "-f", str(applied.environment), "--json")
+    assert applied.akotf(*command).stdout == applied.akotf(*command).stdout
+    evidence = applied.environment / ".akotf" / "evidence" / run["id"]
+    replayed = json.loads(applied.akotf(*command).stdout)
+    assert replayed["plan"] == json.loads((evidence / "candidates.json").read_bytes())
+    assert replayed["selection"] == json.loads((evidence / "selection.json").read_bytes())
+
+
+@pytest.mark.terraform
+def test_plan_writes_json_and_markdown_to_stdout_or_a_file(applied: Any) -> None:
+    env = str(applied.environment)
+    shown = applied.json("plan", env)
+    assert shown["selection"]["winner"].startswith("workstation/")
+    file = applied.folder / "plan.json"
+    assert applied.akotf("plan", env, "--json", "--out", str(file)).stdout == ""
+    assert json.loads(file.read_text())["selection"]["inputs"] == shown["selection"]["inputs"]
+    comment = applied.akotf("plan", env, "--markdown").stdout
+    assert comment.lstrip().startswith(("#", "|", "**"))
+    assert "| " in comment
+
+
+def test_results_go_to_stdout_and_talk_to_stderr(applied: Any) -> None:
+    done = applied.akotf("status", str(applied.environment))
+    assert done.stdout.startswith("run         trial-")
+    assert done.stderr == ""
+    done = applied.akotf("validate", str(applied.environment))
+    assert "is valid" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("records",), ("validate",), ("audit", "log"), ("logs",), ("apply", "-y")]
+)
+def test_no_escape_codes_where_there_is_no_terminal(applied: Any, command: tuple[str, ...]) -> None:
+    done = applied.akotf(*command, str(applied.environment), TERM="xterm-256color")
+    assert ESCAPE not in done.stdout + done.stderr
+
+
+def test_no_color_is_no_colour_on_a_terminal_too(applied: Any) -> None:
+    """Colours are SGR codes (ECMA-48, 8.3.117): none with NO_COLOR, some without."""
+    colour = re.compile(r"\x1b\[[0-9;]*m")
+    command = ("validate", str(applied.environment))
+    assert colour.search(on_terminal(applied, *command))
+    assert not colour.search(on_terminal(applied, *command, NO_COLOR="1"))
+    assert not colour.search(on_terminal(applied, *command, "--no-color"))
+    replay = ("replay", applied.runs()[0]["inputs"], "-f", str(applied.environment))
+    assert not colour.search(on_terminal(applied, *replay, NO_COLOR="1"))
+    assert not colour.search(on_terminal(applied, "records", str(applied.environment), NO_COLOR="1"))
+
+
+def on_terminal(project: Any, *arguments: str, **variables: str) -> str:
+    """All that a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "akotf", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=project.folder,
+        env={**project.variables, "TERM": "xterm-256color", **variables}, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            said += chunk
+    except OSError:
+        pass  # Linux's way to say that the other side is closed
+    finally:
+        os.close(ours)
+    assert process.wait(60) == 0, said
+    return said.decode()
+
+
+@pytest.mark.parametrize(
+    "command", [("--help",), ("audit", "log", "ENV", "--json"), ("schema", "akotf.yaml")]
+)
+def test_a_reader_that_went_away_is_no_traceback(applied: Any, command: tuple[str, ...]) -> None:
+    words = [str(applied.environment) if word == "ENV" else word for word in command]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "akotf", *words], stdout=writer, stderr=subprocess.PIPE, text=True,
+            env=applied.variables,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    said = process.communicate(timeout=60)[1]
+    assert said == ""
+    assert process.returncode == 1
+
+
+def test_errors_are_json_on_stdout_when_asked_for(applied: Any) -> None:
+    error = applied.json("status", str(applied.folder / "nowhere"), code=1)["error"]
+    assert set(error) == {"code", "message", "where", "remedy", "retryable", "exit_code"}
+    done = applied.akotf("verify", "nowhere", "--json", code=1)
+    assert json.loads(done.stdout)["error"]["code"] == "usage"
+    assert done.stderr == ""
+
+
+def test_a_changed_entry_of_the_journal_is_found(applied: Any, tmp_path: Path) -> None:
+    """On a copy, past the triggers that refuse it: who can write to the file can do that, and is found."""
+    shutil.copytree(applied.environment, tmp_path / "trial", ignore=shutil.ignore_patterns("*.sock"))
+    with closing(sqlite3.connect(tmp_path / "trial" / ".akotf" / "journal.db")) as database, database:
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            database.execute("UPDATE entries SET time = '2020-01-01T00:00:00Z' WHERE sequence = 2")
+        database.execute("DROP TRIGGER entries_never_change")
+        database.execute("UPDATE entries SET time = '2020-01-01T00:00:00Z' WHERE sequence = 2")
+    found = applied.json("audit", "verify", str(tmp_path / "trial"), code=1)
+    assert found["intact"] is False
+    assert "entry 2" in found["findings"][0]["message"]

@@ -88,6 +88,13 @@ def wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trial, dict[int, str]]:
+    """An uninterrupted run, and its losses by step."""
+    trial = Trial(tmp_path_factory.mktemp("training") / "whole", SMALL)
+    return trial, trial.losses(trial.run())
+
+
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator[tuple[Trial, subprocess.Popen[str]]]:
     """A training that is past its third step and would go on for long."""
@@ -118,19 +125,20 @@ def test_it_learns_more_than_letter_frequencies(tmp_path: Path) -> None:
     assert (trial.folder / "outputs" / "model.pt").stat().st_size > 4 * metrics["parameters"]
 
 
-def test_a_resumed_run_repeats_the_uninterrupted_one_bit_for_bit(tmp_path: Path) -> None:
+def test_a_resumed_run_repeats_the_uninterrupted_one_bit_for_bit(
+    whole: tuple[Trial, dict[int, str]], tmp_path: Path
+) -> None:
     """With dropout: random numbers, data order, weights and optimiser all go on where they were."""
     import torch
 
-    whole = Trial(tmp_path / "whole", SMALL)
-    expected = whole.losses(whole.run())
-    resumed = Trial(tmp_path / "resumed", SMALL, resume_from=whole.folder / "checkpoints" / "step-00000010")
+    first, expected = whole
+    resumed = Trial(tmp_path / "resumed", SMALL, resume_from=first.folder / "checkpoints" / "step-00000010")
     got = resumed.losses(resumed.run())
     assert set(expected) == {10, 20, 30}
     assert got == {20: expected[20], 30: expected[30]}
     states = [
         torch.load(trial.folder / "checkpoints" / "step-00000030" / "state.pt", weights_only=True)
-        for trial in (whole, resumed)
+        for trial in (first, resumed)
     ]
     for name, tensor in states[0]["model"].items():
         assert torch.equal(tensor, states[1]["model"][name]), name
@@ -138,10 +146,22 @@ def test_a_resumed_run_repeats_the_uninterrupted_one_bit_for_bit(tmp_path: Path)
         assert torch.equal(moments["exp_avg_sq"], states[1]["optimizer"]["state"][number]["exp_avg_sq"])
 
 
-def test_other_seeds_give_other_losses(tmp_path: Path) -> None:
-    """The seed reaches the data order: otherwise the test above would prove nothing."""
-    first, second = Trial(tmp_path / "a", SMALL), Trial(tmp_path / "b", SMALL | {"seed": 8})
-    assert first.losses(first.run()) != second.losses(second.run())
+def test_the_seed_reaches_the_data_order(whole: tuple[Trial, dict[int, str]], tmp_path: Path) -> None:
+    """Otherwise the test above would prove nothing."""
+    other = Trial(tmp_path / "other", SMALL | {"seed": 8, "steps": 10})
+    assert other.losses(other.run())[10] != whole[1][10]
+
+
+def test_a_restart_takes_the_approved_rate_not_the_one_a_checkpoint_carries(
+    whole: tuple[Trial, dict[int, str]], tmp_path: Path
+) -> None:
+    """The optimiser's saved state holds the rate of its day, which somebody may have tuned."""
+    checkpoint = whole[0].folder / "checkpoints" / "step-00000030"
+    approved = Trial(
+        tmp_path / "approved", SMALL | {"learning_rate": 2e-3, "steps": 31}, resume_from=checkpoint
+    )
+    approved.run()
+    assert approved.heartbeat()["hyperparameters"]["learning_rate"] == 2e-3
 
 
 def test_the_heartbeat_tells_the_rate_really_in_use(
@@ -154,15 +174,6 @@ def test_the_heartbeat_tells_the_rate_really_in_use(
     process.send_signal(signal.SIGUSR2)
     wait_for(lambda: trial.heartbeat()["hyperparameters"]["learning_rate"] == pytest.approx(1e-2), process)
     assert trial.file.read_bytes() == before
-
-
-def test_a_restart_drops_a_tuned_rate_that_a_checkpoint_carries(tmp_path: Path) -> None:
-    """The optimiser's state holds a learning rate; the approved one must win."""
-    tuned = Trial(tmp_path / "tuned", SMALL | {"learning_rate": 1e-2, "steps": 10})
-    tuned.run()
-    approved = Trial(tmp_path / "approved", SMALL, resume_from=tuned.folder / "checkpoints" / "step-00000010")
-    approved.run()
-    assert approved.heartbeat()["hyperparameters"]["learning_rate"] == 1e-3
 
 
 def test_asked_to_stop_it_saves_the_step_it_is_at(endless: tuple[Trial, subprocess.Popen[str]]) -> None:

@@ -68,18 +68,19 @@ class Controller:
         if not status.state.final and (now >= self.next_refresh if refresh is None else refresh):
             found = healing.terraform_drift(s, live)
             drifts += found or []
-            news = any(d.key not in self.seen for d in found or ())  # to be confirmed by the next look
+            news = any(d.key not in self._shown for d in found or ())  # to be confirmed by the next look
             self.next_refresh = now if news else now + self.refresh_interval
         # What was not looked at is neither there nor gone: it keeps its memory until somebody looks again.
-        asleep = {
-            key: memory
-            for key, memory in self.memory.items()
-            if key in self.seen and not _looked_at(self.seen[key], observation, terraform=found is not None)
+        unseen = {
+            key
+            for key, drift in self.seen.items()
+            if not _looked_at(drift, observation, terraform=found is not None)
         }
-        awake = {key: memory for key, memory in self.memory.items() if key not in asleep}
+        asleep = {key: memory for key, memory in self.memory.items() if key in unseen}
+        awake = {key: memory for key, memory in self.memory.items() if key not in unseen}
         decisions, remembered = decide(drifts, awake, now=now, policy=self.policy)
         self.memory = {**asleep, **remembered}
-        self._tell(live, drifts, asleep=asleep)
+        self._tell(live, drifts, unseen)
         return Look(live, status, observation, tuple(drifts), decisions)
 
     def act(self, look: Look) -> Live:
@@ -127,14 +128,18 @@ class Controller:
         self.deaf = ""
         return observation
 
-    def _tell(self, live: Live, drifts: Sequence[Drift], *, asleep: Collection[str]) -> None:
+    def _tell(self, live: Live, drifts: Sequence[Drift], unseen: Collection[str]) -> None:
+        """Put what is new and what is gone on record, once for all who watch this run, and show it to ours."""
         now = {d.key: d for d in drifts}
-        for key, drift in now.items():
-            if key not in self.seen:
-                healing.record_drift(self.session, live, drift)
-        for key in [k for k in self.seen if k not in now and k not in asleep]:
-            healing.record_cleared(self.session, live, self.seen[key])
-            del self.seen[key]
+        gone = [key for key in self.seen if key not in now and key not in unseen]
+        new = [key for key in now if key not in self._shown]
+        on_record = healing.open_drifts(self.session, live.run) if gone or new else {}
+        for key in new:
+            healing.tell_drift(self.session, live, now[key], known=key in on_record)
+            self._shown.add(key)
+        for key in gone:
+            self._shown.discard(key)
+            healing.tell_cleared(self.session, live, self.seen.pop(key), known=key not in on_record)
         self.seen.update(now)
 
     def _alert(self, decision: Decision) -> None:
@@ -144,7 +149,8 @@ class Controller:
                 self._told.add(told)
                 self.session.emit("alert", decision)
 
-    _told: set[str] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)  # alerts
+    _shown: set[str] = field(default_factory=set)  # drifts that are there, as our own people know
 
 
 def _looked_at(drift: Drift, observation: Observation | None, *, terraform: bool) -> bool:
@@ -165,6 +171,7 @@ def controller_for(session: Session, live: Live, *, heal: bool | None = None) ->
     return Controller(
         session=session,
         policy=HealPolicy(heal=wants),
+        seen=healing.open_drifts(session, live.run),  # of who watched before us
         telemetry_interval=spec.telemetry,
         refresh_interval=spec.refresh,
         next_refresh=session.clock.now() + spec.refresh,

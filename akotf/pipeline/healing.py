@@ -202,15 +202,31 @@ def revive_agent(s: Session, live: Live, interval: float) -> None:
         s.emit("note", f"the agent does not start: {error.message}")
 
 
-def record_drift(s: Session, live: Live, drift: Drift) -> None:
-    """A drift seen for the first time."""
-    s.journal.append("drift.seen", drift.to_json(), environment=live.run.environment, subject=live.run.id)
+def open_drifts(s: Session, run: Run) -> dict[str, Drift]:
+    """What is on record as drifted of a run and not as cleared, by key."""
+    found: dict[str, Drift] = {}
+    for entry in s.journal.entries(subject=run.id):
+        if entry.kind == "drift.seen":
+            drift = Drift.model_validate(entry.body)
+            found[drift.key] = drift
+        elif entry.kind == "drift.cleared":
+            found.pop(Drift.model_validate(entry.body).key, None)
+    return found
+
+
+def tell_drift(s: Session, live: Live, drift: Drift, *, known: bool) -> None:
+    """A drift that was not there at the look before; `known`: somebody else who watches has put it on record."""
+    if not known:
+        s.journal.append("drift.seen", drift.to_json(), environment=live.run.environment, subject=live.run.id)
     s.emit("drift", drift)
 
 
-def record_cleared(s: Session, live: Live, drift: Drift) -> None:
-    """A drift that is gone."""
-    s.journal.append("drift.cleared", drift.to_json(), environment=live.run.environment, subject=live.run.id)
+def tell_cleared(s: Session, live: Live, drift: Drift, *, known: bool) -> None:
+    """A drift that is gone; `known`: somebody else who watches has put that on record."""
+    if not known:
+        s.journal.append(
+            "drift.cleared", drift.to_json(), environment=live.run.environment, subject=live.run.id
+        )
     s.emit("cleared", drift)
 
 

@@ -158,7 +158,9 @@ def decide(s: Session, state: DesiredState, inputs: PlanInputs) -> Planned:
             f"no candidate is feasible: {chosen.selection.binding}",
             chosen.selection,
             where=str(s.layout.environment),
-            remedy=relaxation.message if relaxation else "no setting helps: add a scope whose machines are large enough",
+            remedy=relaxation.message
+            if relaxation
+            else "no setting helps: add a scope whose machines are large enough",
         )
     document, objects = selection_document(state, chosen)
     judgement = judge_stage(s, Stage.SELECTION, state, document, objects)

@@ -322,6 +322,29 @@ def test_the_environment_says_whether_to_heal_and_how_often_to_look(world: Any) 
     assert world.controller(live, heal=True).policy.heal is True
 
 
+def test_two_who_watch_put_one_drift_on_record_once(world: Any, live: Any) -> None:
+    one, two = world.controller(live, heal=False), world.controller(live, heal=False)
+    drifted = world.healthy(live, limits__open_files=512)
+    looks(world, one, live, drifted)
+    looks(world, two, live, drifted)
+    assert len(world.named("drift")) == 2  # each shows it to its own people
+    looks(world, one, live, world.healthy(live))
+    looks(world, two, live, world.healthy(live))
+    assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
+    assert len(world.named("cleared")) == 2
+
+
+def test_who_comes_later_clears_what_the_one_before_saw(world: Any, live: Any) -> None:
+    """The first one ended, or died; the memory of drift is the journal."""
+    looks(world, world.controller(live, heal=False), live, world.healthy(live, limits__open_files=512))
+    later = world.controller(live, heal=False)
+    looks(world, later, live, DEAF, world.healthy(live, limits__open_files=512), DEAF)
+    assert len(world.named("drift")) == 2  # the second one's people hear of it too
+    assert counts(world)["open"] == ["limits.open_files"]
+    looks(world, later, live, world.healthy(live))
+    assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
+
+
 # -- Terraform --------------------------------------------------------------------------------------------------------
 
 

@@ -166,6 +166,10 @@ class Limits(Frozen):
     processes: int | None = None  # RLIMIT_NPROC soft
     wall_time: Seconds  # of the whole run
 
+    def gpus_of(self, present: int) -> int:
+        """GPUs that the run takes of a node with `present`: what it asks for, or one that is optional and there."""
+        return min(present, max(self.gpus, 1 if self.gpus_optional else 0))
+
 
 class StorageMount(Frozen):
     """A folder that the run sees."""

@@ -32,7 +32,7 @@ def node_counts(most: int) -> list[int]:
 
 def _candidate(inputs: PlanInputs, offer: Offer, nodes: int) -> Candidate:
     faults = feasibility.machine_faults(offer, inputs.limits)
-    gpus = feasibility.gpus_used(offer, inputs.limits)
+    gpus = inputs.limits.gpus_of(offer.gpus)
     processes = gpus or inputs.processes
     head = Candidate(
         id=f"{offer.id}/n{nodes}", scope=offer.scope, offer=offer, nodes=nodes, processes=processes,

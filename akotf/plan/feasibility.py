@@ -16,12 +16,6 @@ _PROCESS_BYTES = {"cpu": 400 * 2**20, "gpu": 600 * 2**20}
 _GIB = 2**30
 
 
-def gpus_used(offer: Offer, limits: Limits) -> int:
-    """GPUs of one node that the run takes: what it asks for, or one when a GPU is optional and there."""
-    wanted = max(limits.gpus, 1 if limits.gpus_optional else 0)
-    return min(offer.gpus, wanted)
-
-
 def memory_needed(workload: WorkloadProfile, workers: int, sharded: bool, on_gpu: bool) -> int:
     """Bytes that one process holds: state (a share of it when sharded), activations of its sequences, itself.
 
@@ -43,14 +37,13 @@ def memory_free(offer: Offer, limits: Limits, processes: int, on_gpu: bool) -> i
 def machine_faults(offer: Offer, limits: Limits) -> list[Infeasibility]:
     """Every limit of the run that one node of this offer breaks, memory of the training apart."""
     faults = []
-    gpus = gpus_used(offer, limits)
     if limits.gpus > offer.gpus and not limits.gpus_optional:
         faults.append(
             _fault(
                 "gpus", limits.gpus, offer.gpus, "GPUs", f"needs {limits.gpus} GPUs a node, has {offer.gpus}"
             )
         )
-    if offer.gpus and not gpus:
+    if offer.gpus and not limits.gpus_of(offer.gpus):
         message = "is a GPU machine, and the run asks for no GPU; set limits.gpus or gpus_optional"
         faults.append(_fault("gpus", 0, offer.gpus, "GPUs", message))
     if limits.gpu and offer.gpus and offer.device.name != limits.gpu:

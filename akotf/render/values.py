@@ -21,7 +21,7 @@ def values(
     digests: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
     """The variables of a root. ConfigError names all texts that Terraform would not keep as they are."""
-    gpus = min(state.run.limits.gpus, candidate.offer.gpus)
+    gpus = state.run.limits.gpus_of(candidate.offer.gpus)
     found: dict[str, Any] = {
         "deployment": deployment.id,
         "labels": dict(state.environment.labels),

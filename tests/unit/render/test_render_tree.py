@@ -49,10 +49,8 @@ def test_limits_are_those_of_a_process(rendered: Render) -> None:
     }  # 4 GiB; no wall time, no GPUs
 
 
-@pytest.mark.parametrize(("wanted", "offered", "leased"), [(1, 0, 0), (1, 8, 1), (4, 2, 2), (0, 8, 0)])
-def test_the_pool_leases_what_is_wanted_and_there(
-    rendered: Render, wanted: int, offered: int, leased: int
-) -> None:
+@pytest.mark.parametrize(("wanted", "offered", "leased"), [(1, 0, 0), (1, 8, 1), (4, 2, 2), (0, 8, 1)])
+def test_the_pool_leases_what_was_planned(rendered: Render, wanted: int, offered: int, leased: int) -> None:
     limits = {"gpus": wanted, "gpus_optional": True, "cpus": 3, "memory": 2**32, "wall_time": 60.0}
     assert values(rendered(run={"limits": limits}, offer={"gpus": offered}))["pool"] == {
         "gpus": leased,

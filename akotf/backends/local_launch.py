@@ -43,10 +43,13 @@ def argv(request: RunRequest) -> list[str]:
 
 def environment(request: RunRequest) -> dict[str, str]:
     """All variables of the training but its secrets: the approved ones, `AKOTF_*`, and a floor that they override."""
+    devices = ",".join(map(str, request.devices))
     floor = {
         "PATH": f"{Path(sys.executable).parent}:{SYSTEM_PATH}",
         "HOME": request.run_directory,
         "LANG": "C.UTF-8",
+        # Also when nothing was leased: a training on the CPU must not take a GPU that somebody else leased
+        "CUDA_VISIBLE_DEVICES": devices,
     }
     ours = {
         "AKOTF_RUN_ID": request.run_id,
@@ -56,12 +59,10 @@ def environment(request: RunRequest) -> dict[str, str]:
         "AKOTF_HEARTBEAT": heartbeat_file(request),
         "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/hyperparameters.json",
         "AKOTF_BASELINE": request.baseline_digest,
-        "AKOTF_DEVICES": ",".join(map(str, request.devices)),
+        "AKOTF_DEVICES": devices,
     }
     if request.resume_from:
         ours["AKOTF_RESUME_FROM"] = request.resume_from
-    if request.devices:
-        floor["CUDA_VISIBLE_DEVICES"] = ours["AKOTF_DEVICES"]
     floor = {name: value for name, value in floor.items() if name not in request.secrets}
     return {**floor, **request.environment, **ours}
 

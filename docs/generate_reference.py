@@ -193,6 +193,16 @@ KINDS = {
     "prediction.recorded": "Predicted and observed time, step time and cost; calibrates the next plan.",
 }
 
+#: Environment variables that akotf reads.
+VARIABLES = {
+    "NO_COLOR": "Set to anything: no colours.",
+    "AKOTF_SIGNING_KEY": "File with an Ed25519 private key (PEM) that signs evidence.",
+    "AKOTF_USER": "Name of the actor in the journal, where the login name says little.",
+    "CI": "Set to anything: the journal says that the actor is CI.",
+    "XDG_CACHE_HOME": "Where measurements of this machine are kept (`akotf/`), `~/.cache` by default.",
+    "XDG_STATE_HOME": "Where leases on this machine's devices are kept (`akotf/pools/`), `~/.local/state` by default.",
+}
+
 EXIT_CODES = {
     0: "done",
     1: "error, also of usage",
@@ -389,7 +399,13 @@ def commands_page() -> str:
         groups.setdefault(group, []).append(name)
     for group, names in groups.items():
         parts.append(f"{group}: " + ", ".join(f"[{n}](#akotf-{n})" for n in names))
-    return "\n\n".join(parts + [command_part(name) for name in COMMANDS]) + "\n"
+    rows = [(f"`{name}`", meaning) for name, meaning in VARIABLES.items()]
+    parts += [
+        *(command_part(name) for name in COMMANDS),
+        "## Environment variables",
+        table(("variable", "meaning"), rows),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def command_part(name: str) -> str:

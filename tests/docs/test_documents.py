@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from akotf import errors
+from akotf import errors, wiring
 from akotf.backends.registry import GROUP
 from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of, parser_of
@@ -167,6 +167,15 @@ def test_no_two_errors_share_a_code() -> None:
 def test_every_command_is_documented() -> None:
     page = (REPOSITORY / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert re.findall(r"^## akotf (.+)$", page, re.M) == list(COMMANDS)
+
+
+def test_every_variable_is_documented() -> None:
+    page = (REPOSITORY / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    package = Path(wiring.__file__).parent
+    source = "".join((package / name).read_text() for name in ("wiring.py", "cli/view.py", "tfprovider/registry.py"))
+    read = set(re.findall(r"""(?:environ|variables)(?:\.get\(|\[)"([A-Z_]+)"""", source)) - {"HOME"}
+    assert {"AKOTF_SIGNING_KEY", "NO_COLOR", "XDG_STATE_HOME"} <= read
+    assert read == set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.M))
 
 
 def test_the_reference_is_what_the_code_says() -> None:

@@ -199,8 +199,8 @@ VARIABLES = {
     "AKOTF_SIGNING_KEY": "File with an Ed25519 private key (PEM) that signs evidence.",
     "AKOTF_USER": "Name of the actor in the journal, where the login name says little.",
     "CI": "Set to anything: the journal says that the actor is CI.",
-    "XDG_CACHE_HOME": "Where measurements of this machine are kept (`akotf/`), `~/.cache` by default.",
-    "XDG_STATE_HOME": "Where leases on this machine's devices are kept (`akotf/pools/`), `~/.local/state` by default.",
+    "XDG_CACHE_HOME": "Where measurements of this machine are kept, in a folder `akotf`; `~/.cache` by default.",
+    "XDG_STATE_HOME": "Where leases on this machine's devices are kept, in a folder `akotf`; `~/.local/state` by default.",
 }
 
 EXIT_CODES = {

@@ -172,8 +172,10 @@ def test_every_command_is_documented() -> None:
 def test_every_variable_is_documented() -> None:
     page = (REPOSITORY / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     package = Path(wiring.__file__).parent
-    source = "".join((package / name).read_text() for name in ("wiring.py", "cli/view.py", "tfprovider/registry.py"))
-    read = set(re.findall(r"""(?:environ|variables)(?:\.get\(|\[)"([A-Z_]+)"""", source)) - {"HOME"}
+    source = "".join(
+        (package / name).read_text() for name in ("wiring.py", "cli/view.py", "tfprovider/registry.py")
+    )
+    read = set(re.findall(r'(?:environ|variables)(?:\.get\(|\[)"([A-Z_]+)"', source)) - {"HOME"}
     assert {"AKOTF_SIGNING_KEY", "NO_COLOR", "XDG_STATE_HOME"} <= read
     assert read == set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.M))
 

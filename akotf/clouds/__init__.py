@@ -1,1 +1,1 @@
-"""clouds."""
+"""Clouds: the price book of their GPU machines."""

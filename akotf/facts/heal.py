@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Callable, Dict, List, Mapping, Set
 
@@ -77,10 +78,10 @@ def _process(
 ) -> None:
     for name in process.LIMITS:
         if limits.get(name) is not None:
-            _attempt(lambda name=name: _limit(pid, name, int(limits[name]), done), failed)  # type: ignore[misc]
+            _attempt(functools.partial(_limit, pid, name, int(limits[name]), done), failed)
     if limits.get("cpus") is not None:
         slots = live.cpu_slots if live else []
-        _attempt(lambda: _affinity(pid, int(limits["cpus"]), set(slots), done), failed)
+        _attempt(functools.partial(_affinity, pid, int(limits["cpus"]), set(slots), done), failed)
 
 
 def _limit(pid: int, name: str, approved: int, done: List[str]) -> None:

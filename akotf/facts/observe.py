@@ -10,10 +10,8 @@ import time
 from typing import Any, Dict, List, Mapping, Optional
 
 from akotf.facts import gpu, heartbeat, machine, process
-from akotf.facts.compare import DIGEST, PROCESS_LIMITS, compare, same
+from akotf.facts.compare import DIGEST, PROCESS_LIMITS, same
 from akotf.facts.node import Live, living, read_baseline, read_hyperparameters
-
-__all__ = ["compare", "observe"]
 
 _TRIES = 3  # an editor that does not write atomically leaves a file half-written for a moment
 _PAUSE = 0.03  # s

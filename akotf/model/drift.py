@@ -82,6 +82,5 @@ class HealMemory(Frozen):
     last_seen: float = 0.0
     sightings: int = 0  # consecutive; 0 while the drift is cleared
     attempts: int = 0
-    last_attempt: float = 0.0
     not_before: float = 0.0
     flips: tuple[str, ...] = ()  # recent observed values, as JSON: the fight detector

@@ -5,6 +5,9 @@ from __future__ import annotations
 from akotf.model.base import Frozen
 from akotf.model.units import Estimate
 
+#: Bytes of one stored activation, working weight or gradient, by precision.
+ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 2}
+
 
 class WorkloadProfile(Frozen):
     """One optimisation step over the whole global batch. All figures are of the whole job, not of one device."""
@@ -22,7 +25,9 @@ class WorkloadProfile(Frozen):
     dataset_bytes: int = 0
     width: int = 0  # inner size of the matrix products (the hidden size); 0 = large
     kernels: int = 0  # operations of forward and backward in one step
-    optimizer_kernels: int = 0  # operations of an optimiser that loops over tensors, as on CPUs; GPUs join them
+    optimizer_kernels: int = (
+        0  # operations of an optimiser that loops over tensors, as on CPUs; GPUs join them
+    )
     micro_batch: int | None = None  # sequences a process holds at once; None = its whole share
     source: str  # `declared: formula ...` or `traced: torch meta tensors`
 

@@ -93,8 +93,3 @@ class Deployment(Frozen):
     def id(self) -> str:
         """Stable id, also the tag on every resource."""
         return f"{self.environment}/{self.scope}/{self.placement}"
-
-    @property
-    def state_key(self) -> str:
-        """Where the state lies in a state backend."""
-        return f"akotf/{self.id}.tfstate"

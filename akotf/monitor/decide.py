@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from akotf.facts.compare import restart_only
 from akotf.model.drift import Action, Decision, Drift, DriftClass, HealMemory
 
 
@@ -34,8 +35,6 @@ CLEARED = "(approved)"
 
 #: Groups whose approved value can be put back while the training runs.
 IN_PLACE = ("hyperparameters.file.", "limits.")
-#: Groups that only a new process can take over.
-BY_RESTART = ("hyperparameters.in_use.", "environment.", "libraries.")
 
 
 def remedy_for(drift: Drift) -> Action:
@@ -44,7 +43,7 @@ def remedy_for(drift: Drift) -> Action:
         return Action.ALERT
     if drift.kind is DriftClass.INFRASTRUCTURE or drift.field.startswith(IN_PLACE):
         return Action.HEAL_IN_PLACE
-    if drift.field.startswith(BY_RESTART):
+    if restart_only(drift.field):
         return Action.RESTART
     return Action.ALERT
 
@@ -130,9 +129,7 @@ def _judge(drift: Drift, seen: HealMemory, now: float, policy: HealPolicy) -> tu
 
 def _attempted(seen: HealMemory, now: float, policy: HealPolicy) -> HealMemory:
     wait = min(policy.backoff * 2**seen.attempts, policy.backoff_limit)
-    return seen.model_copy(
-        update={"attempts": seen.attempts + 1, "last_attempt": now, "not_before": now + wait}
-    )
+    return seen.model_copy(update={"attempts": seen.attempts + 1, "not_before": now + wait})
 
 
 def _reason(action: Action) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from akotf.facts.observe import compare
+from akotf.facts.compare import compare
 from akotf.model.drift import Drift, DriftClass, Observation
 from akotf.model.tfplan import TfPlan
 from akotf.model.units import Estimate
@@ -45,7 +45,7 @@ def configuration(
 def classify(field: str) -> DriftClass:
     """The class of a field by its group."""
     group = field.split(".", 1)[0]
-    if group in {"libraries", "gpu", "gpu_settings"}:
+    if group in {"libraries", "gpu"}:
         return DriftClass.RUNTIME
     return DriftClass.CONFIGURATION
 

@@ -1,4 +1,4 @@
-"""How often to checkpoint and what interruptions cost: Young, Daly, and the effective training time ratio.
+"""How often to checkpoint and what interruptions cost: Young, Daly, and the share of time lost.
 
 All times are in seconds. `mtbf` is the mean time between interruptions of the whole run, not of one node.
 """
@@ -27,11 +27,3 @@ def lost_share(interval: float, recovery: float, mtbf: float) -> float:
     Kokolis et al., HPCA 2025 (arXiv:2410.21680): ``N r_f (u0 + dt/2)``. At 1 or more the run never gets on.
     """
     return (recovery + interval / 2) / mtbf
-
-
-def effective_ratio(checkpoint: float, interval: float, recovery: float, mtbf: float) -> float:
-    """Expected effective training time ratio of the same paper, never below 0.
-
-    ``E[ETTR] = (1 - N r_f (u0 + dt/2)) / (1 + w/dt)``, with w the time a checkpoint blocks training.
-    """
-    return max(0.0, 1 - lost_share(interval, recovery, mtbf)) / (1 + checkpoint / interval)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from akotf.model.config import CheckpointSpec, ScopeKind
 from akotf.model.profile import WorkloadProfile
-from akotf.model.units import Estimate
+from akotf.model.units import Estimate, add_estimates
 from akotf.model.words import clock
 from akotf.plan.interruptions import daly, lost_share
 from akotf.plan.steptime import Placement
@@ -44,7 +44,7 @@ def phases(
     offer = placement.offer
     startup = _STARTUP["gpu" if placement.on_gpu else "cpu"]
     if placement.nodes > 1:
-        startup = _plus(startup, _RENDEZVOUS)
+        startup = add_estimates([startup, _RENDEZVOUS], f"{startup.source}; {_RENDEZVOUS.source}")
     training = step.scaled(workload.steps).model_copy(
         update={"source": f"{workload.steps} steps; {step.source}"}
     )
@@ -122,10 +122,3 @@ def _staging(workload: WorkloadProfile, kind: ScopeKind) -> Estimate:
     return Estimate(
         value=size / rate.value, low=size / rate.high, high=size / rate.low, unit="s", source=rate.source
     )
-
-
-def _plus(first: Estimate, second: Estimate) -> Estimate:
-    return Estimate(
-        value=first.value + second.value, low=first.low + second.low, high=first.high + second.high, unit="s",
-        source=f"{first.source}; {second.source}",
-    )  # fmt: skip

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from math import exp, log, log2
 
 from akotf.model.plan import Offer
-from akotf.model.profile import Calibration, DeviceProfile, WorkloadProfile
+from akotf.model.profile import ELEMENT_BYTES, Calibration, DeviceProfile, WorkloadProfile
 from akotf.model.units import Estimate
 
-_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 2}
 #: What a device runs in place of a precision that it lacks.
 _INSTEAD = {
     "fp8": ("bf16", "fp16", "tf32", "fp32"),
@@ -159,7 +158,7 @@ def _all_reduce(workload: WorkloadProfile, placement: Placement) -> float:
         bandwidth = _INSIDE["nvlink" if name.startswith(_NVLINK) else "pcie"]
     if placement.nodes > 1:
         bandwidth = min(bandwidth, placement.offer.network or _UNKNOWN_NETWORK)
-    size = workload.parameters * _BYTES[workload.precision]
+    size = workload.parameters * ELEMENT_BYTES[workload.precision]
     return (1.5 if placement.sharded else 1.0) * 2 * (workers - 1) / workers * size / bandwidth
 
 

@@ -7,7 +7,6 @@ Sizes are bytes, times seconds, money a number beside its currency.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from akotf.model.config import DesiredState, RunSpec
@@ -98,7 +97,7 @@ def _selection(state: DesiredState, candidate: Candidate) -> dict[str, Any]:
         "machine": offer.machine, "market": offer.market.value, "gpu": offer.device.name if offer.gpus else "",
         "nodes": candidate.nodes, "gpus_per_node": offer.gpus, "gpus": candidate.nodes * offer.gpus,
         "cpus": candidate.nodes * offer.cpus, "memory": candidate.nodes * offer.memory,
-        "price": None if offer.price is None else _number(offer.price), "currency": offer.currency,
+        "price": None if offer.price is None else float(offer.price), "currency": offer.currency,
         "time": _estimate(candidate.time), "cost": _estimate(candidate.cost),
         "durable_checkpoints": state.run.checkpoint.durable,
     }  # fmt: skip
@@ -113,11 +112,7 @@ def _resource(change: ResourceChange) -> dict[str, Any]:
 
 
 def _money(value: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if value is None else {**value, "amount": _number(value["amount"])}
-
-
-def _number(value: Decimal | str) -> float:
-    return float(value)
+    return None if value is None else {**value, "amount": float(value["amount"])}
 
 
 def _estimate(value: Estimate | None) -> dict[str, float] | None:

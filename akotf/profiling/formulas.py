@@ -12,10 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from akotf.model.config import ModelSpec, WorkloadSpec
-from akotf.model.profile import WorkloadProfile
+from akotf.model.profile import ELEMENT_BYTES, WorkloadProfile
 
-#: Bytes of one stored activation or working weight.
-ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 2}
 #: Operations that PyTorch 2.13 dispatches for a GPT in forward and backward, a layer and outside of the layers; and
 #: those of its Adam and SGD for one parameter tensor, of which a GPT-2 layer has 12.
 _KERNELS_A_LAYER, _KERNELS_OUTSIDE = 59, 22
@@ -67,12 +65,11 @@ def flops_per_token(model: ModelSpec) -> float:
     return 3.0 * forward
 
 
-def state_bytes(count: int, optimizer: str, precision: str) -> int:
+def state_bytes(count: int, optimizer: str) -> int:
     """Weights, gradients and optimiser state (ZeRO, Rajbhandari et al. 2020, section 3.1).
 
     Adam: 16 bytes a parameter, in mixed precision (2 + 2 + 12) as in fp32 (4 + 4 + 8). Plain SGD: 8.
     """
-    del precision  # both precisions need the same sum; the argument says that this was considered
     return count * (16 if optimizer == "adam" else 8)
 
 
@@ -103,7 +100,7 @@ def declared(workload: WorkloadSpec) -> WorkloadProfile:
     model, precision = workload.model, workload.precision
     count = parameters(model)
     tokens = workload.global_batch * model.sequence
-    state = state_bytes(count, workload.optimizer, precision)
+    state = state_bytes(count, workload.optimizer)
     activations = activation_bytes(model, precision)
     return WorkloadProfile(
         flops=tokens * flops_per_token(model),

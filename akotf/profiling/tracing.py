@@ -18,7 +18,7 @@ from akotf.errors import AkotfError, ConfigError
 from akotf.isolation import run_limited
 from akotf.model.base import digest
 from akotf.model.config import WorkloadSpec
-from akotf.model.profile import WorkloadProfile
+from akotf.model.profile import ELEMENT_BYTES, WorkloadProfile
 from akotf.profiling import formulas
 from akotf.profiling.machine import torch_version
 
@@ -104,7 +104,7 @@ def _profile(workload: WorkloadSpec, counts: Mapping[str, int]) -> WorkloadProfi
     """Counts of the sample batch as a profile of the global batch."""
     scale = workload.global_batch / counts["sequences"]
     parameters, precision = counts["parameters"], workload.precision
-    state = formulas.state_bytes(parameters, workload.optimizer, precision)
+    state = formulas.state_bytes(parameters, workload.optimizer)
     activations = round(counts["activation_bytes"] / counts["sequences"])
     total = activations * workload.global_batch
     return WorkloadProfile(
@@ -151,7 +151,7 @@ def _trace(path: str, function: str, hyperparameters: dict[str, Any], precision:
     with torch.device("meta"):
         module, inputs = build(hyperparameters)
         module.train()
-        saved = _Saved(torch, module, formulas.ELEMENT_BYTES[precision])
+        saved = _Saved(torch, module, ELEMENT_BYTES[precision])
         with FlopCounterMode(display=False) as flops, Operations() as operations:
             with torch.autograd.graph.saved_tensors_hooks(saved.keep, lambda tensor: tensor):
                 loss = _scalar(module(*inputs))

@@ -1,1 +1,1 @@
-"""survey."""
+"""Stage survey: what the scopes offer now, as one dated snapshot."""

@@ -73,9 +73,9 @@ def _local(
 ) -> Iterator[Offer]:
     placement = re.sub(r"[^a-z0-9-]+", "-", str(machine.get("hostname", "")).split(".")[0].lower()).strip("-")
     placement = placement or "local"
-    counts = machine.get("gpus") or {}
+    counts = machine.get("gpus", {})
     for device in devices:
-        gpus = 0 if device.name == "cpu" else int(counts.get(device.name, 1) if hasattr(counts, "get") else 1)
+        gpus = 0 if device.name == "cpu" else int(counts.get(device.name, 1))
         price, price_source = _node_price(scope.price, gpus, free="own machine, no price declared")
         source = f"measured here {device.measured_at[:10]}" if device.measured_at else "not measured"
         yield Offer(

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from akotf.facts.compare import restart_only
 from akotf.model.drift import Action, Decision, Drift, DriftClass, HealMemory
-from akotf.monitor.decide import BY_RESTART, CLEARED, IN_PLACE, HealPolicy, decide
+from akotf.monitor.decide import CLEARED, IN_PLACE, HealPolicy, decide
 
 FIELDS = (
     "hyperparameters.file.learning_rate", "hyperparameters.in_use.learning_rate", "limits.open_files",
@@ -191,7 +192,7 @@ def test_what_is_done_can_help(history: Any, policy: HealPolicy) -> None:
                 assert one.field.startswith(IN_PLACE) or one.kind is DriftClass.INFRASTRUCTURE
                 assert one.address in decision.addresses
             else:
-                assert one.field.startswith(BY_RESTART)
+                assert restart_only(one.field)
                 assert decision.addresses == ()
             assert decision.reason
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from akotf.facts import gpu, process
+from akotf.facts.compare import compare
 from akotf.facts.files import read_json, write_json_atomic
 from akotf.facts.heal import HealError, choose_cpus, heal_in_place
-from akotf.facts.observe import compare, observe
+from akotf.facts.observe import observe
 from akotf.model.drift import Observation
 
 CPUS = len(os.sched_getaffinity(0))

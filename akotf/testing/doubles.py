@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from akotf.errors import Locked, StoreError, TelemetryUnavailable
 from akotf.model.base import canonical_json, digest
+from akotf.model.chain import seal
 from akotf.model.drift import Observation
-from akotf.model.journal import GENESIS, Actor, Entry
+from akotf.model.journal import Actor, Entry
 from akotf.model.lease import Lease
 from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, LogChunk, RunRequest, RunState
 from akotf.model.tfplan import ResourceChange, TfPlan
@@ -55,13 +56,10 @@ class MemoryJournal:
 
     def append(self, kind: str, body: Mapping[str, Any], *, environment: str, subject: str = "") -> Entry:
         """Add an entry; what is not JSON data is refused as a durable journal would."""
-        canonical_json(dict(body))
-        draft = Entry(
-            sequence=len(self.rows) + 1, time=self.clock.iso(), kind=kind, environment=environment,
-            subject=subject, actor=self.actor, body=dict(body),
-            previous=self.rows[-1].hash if self.rows else GENESIS, hash="",
+        entry = seal(
+            self.rows[-1] if self.rows else None, time=self.clock.iso(), kind=kind, environment=environment,
+            subject=subject, actor=self.actor, body=body,
         )  # fmt: skip
-        entry = draft.model_copy(update={"hash": draft.expected_hash()})
         self.rows.append(entry)
         return entry
 

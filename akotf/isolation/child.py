@@ -13,26 +13,33 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from akotf.isolation import transport
 
 #: Names that stay in a scrubbed environment.
 KEPT = ("PATH", "LANG")
 
-Order = tuple[Callable[..., Any], Sequence[Any], float, int, bool]  # function, args, seconds, memory, scrub
+
+class Order(NamedTuple):
+    """What a child is told to do."""
+
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    seconds: float
+    memory: int  # bytes
+    scrub: bool  # leave only `KEPT` of the environment
 
 
 def serve(order: Order, pipe: int) -> NoReturn:
     """Run the order in this process, which is the child, and end it; never returns."""
     status = 70
     try:
-        function, args, seconds, memory, scrub = order
         _detach()
-        if scrub:
+        if order.scrub:
             _scrub_environment()
-        _limit(seconds, memory)
-        _send(pipe, _answer(function, args))
+        _limit(order.seconds, order.memory)
+        _send(pipe, _answer(order.function, order.args))
         status = 0
     finally:
         os._exit(status)  # no finalizers: they belong to the parent's objects
@@ -66,8 +73,13 @@ def _detach() -> None:
     os.close(null)
 
 
+def kept_environment() -> dict[str, str]:
+    """What stays in a scrubbed environment."""
+    return {name: os.environ[name] for name in KEPT if name in os.environ}
+
+
 def _scrub_environment() -> None:
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    kept = kept_environment()
     os.environ.clear()
     os.environ.update(kept)
 

@@ -42,7 +42,7 @@ def run_limited(
     IsolationError that says which.
     """
     name = getattr(function, "__qualname__", repr(function))
-    order: child.Order = (function, tuple(args), seconds, memory, scrub_environment)
+    order = child.Order(function, tuple(args), seconds, memory, scrub_environment)
     start = _fork if _alone() else _start_afresh
     deadline = time.monotonic() + seconds
     pid, pipe, wait = start(order)
@@ -66,9 +66,8 @@ def _alone() -> bool:
     return threading.active_count() == 1 and len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
 
 
-Started = tuple[
-    int, int, Callable[[], int]
-]  # pid, pipe to read, wait for the exit status (any number of times)
+#: pid, pipe to read, wait for the exit status (any number of times)
+Started = tuple[int, int, Callable[[], int]]
 
 
 def _fork(order: child.Order) -> Started:
@@ -92,7 +91,7 @@ def _fork(order: child.Order) -> Started:
 
 
 def _start_afresh(order: child.Order) -> Started:
-    environment = {k: os.environ[k] for k in child.KEPT if k in os.environ} if order[4] else None
+    environment = child.kept_environment() if order.scrub else None
     ours, theirs = os.pipe()
     try:
         with tempfile.TemporaryFile() as file:
@@ -151,10 +150,8 @@ def _obituary(name: str, pid: int, deadline: float, seconds: float, memory: int)
     if end.si_status in (signal.SIGXCPU, signal.SIGALRM):
         return f"{name} ran over its time limit of {seconds:g} s"
     reason = f"{name} died of {signal.Signals(end.si_status).name}"
-    if end.si_status in (
-        signal.SIGABRT,
-        signal.SIGKILL,
-    ):  # what allocators do, and the system when it is full
+    # what allocators do, and the system when it is full
+    if end.si_status in (signal.SIGABRT, signal.SIGKILL):
         return f"{reason}, perhaps over its memory limit of {_size(memory)}"
     return reason
 

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from akotf.tfprovider.provider import AkotfProvider
+
 # go-plugin's check that it was Terraform that started us; not a secret.
 COOKIE = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
 _LARGEST = 256 * 2**20  # bytes of one message; gRPC's own cap is 4 MiB
@@ -46,8 +48,6 @@ def main() -> int:
         return 1
     # Ctrl-C reaches the whole process group. Terraform decides when we stop, after the calls under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from akotf.tfprovider.provider import AkotfProvider  # loads grpc: not for a person's mistake above
-
     serve(AkotfProvider())
     # Terraform waits for our end three times a plan, and unloading grpc takes 45 ms that nobody needs
     sys.stdout.flush()

@@ -169,10 +169,6 @@ class Training:
                 shutil.rmtree(old, ignore_errors=True)
         return final
 
-    def load_manifest(self, folder: Path) -> Dict[str, Any]:
-        """The verified manifest of a checkpoint folder; ValueError says what is wrong with it."""
-        return read_manifest(folder)
-
     def _on_signal(self, *_: Any) -> None:
         self._stop = True
 
@@ -255,7 +251,7 @@ def _declared_libraries() -> Dict[str, str]:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            continue  # absent here: the reader tells it as absent
+            continue  # absent here: there is no version to report
     return found
 
 

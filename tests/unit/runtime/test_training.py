@@ -110,7 +110,7 @@ def test_checkpoint_is_complete_or_not_there(tmp_path: Path) -> None:
     training = Training(directory=str(tmp_path))
     final = training.save(100, write)
     assert final == tmp_path / "checkpoints/step-00000100"
-    manifest = training.load_manifest(final)
+    manifest = read_manifest(final)
     assert (manifest["step"], sorted(manifest["files"])) == (100, ["model.pt", "shards/0.bin"])
     # SHA-256 of no bytes (FIPS 180-4 test value) and of `weights` (coreutils sha256sum)
     assert manifest["files"]["shards/0.bin"] == {

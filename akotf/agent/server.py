@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Callable, Dict
 
 from akotf.agent.metrics import CONTENT_TYPE, prometheus
+from akotf.facts.node import AGENT_SOCKET
 
-SOCKET = "agent.sock"
 REQUEST_TIMEOUT = 5.0  # s; a client that stalls does not block the others for longer
 
 
@@ -25,12 +25,12 @@ class AgentServer(socketserver.UnixStreamServer):
 
     def __init__(self, node: Path, look: Callable[[], Dict[str, Any]]) -> None:
         self.look = look
-        self.path = node / SOCKET
+        self.path = node / AGENT_SOCKET
         self.path.unlink(missing_ok=True)  # the lock is ours: what lies there is a dead agent's
         self.folder = os.open(str(node), os.O_RDONLY | os.O_DIRECTORY)
         before = os.umask(0o177)  # 0600 from its first moment on
         try:
-            super().__init__(f"/proc/self/fd/{self.folder}/{SOCKET}", Handler)
+            super().__init__(f"/proc/self/fd/{self.folder}/{AGENT_SOCKET}", Handler)
         except BaseException:
             os.close(self.folder)
             raise

@@ -14,14 +14,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from akotf.backends import local_launch as files
+from akotf.backends import local_files as files
+from akotf.backends.local_launch import SYSTEM_PATH, launch, marks
 from akotf.backends.local_processes import Attempted, send_group, send_pinned
 from akotf.errors import BackendError, TransientBackendError
 from akotf.facts import process
 from akotf.facts.files import read_json, remove, write_json_atomic
+from akotf.facts.node import LIVE
 from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, LogChunk, RunRequest, RunState
 
-STREAMS = {"stdout": "stdout.log", "stderr": "stderr.log"}
 PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 #: Isolated interpreter (-I) without site packages (-S): the standard library and this very akotf, nothing else.
 SUPERVISOR = (
@@ -78,7 +79,7 @@ class LocalBackend:
             )
         folder = Path(request.attempt_directory)
         folder.mkdir(parents=True, exist_ok=True)
-        write_json_atomic(folder / files.LAUNCH, files.launch(request, self.grace))
+        write_json_atomic(folder / files.LAUNCH, launch(request, self.grace))
         self._start_supervisor(folder)
         handle = self.find(request)
         if handle is None:
@@ -90,7 +91,7 @@ class LocalBackend:
         return handle
 
     def _start_supervisor(self, folder: Path) -> None:
-        environment = {"PATH": files.SYSTEM_PATH, "LANG": "C.UTF-8"}
+        environment = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8"}
         with (folder / files.SUPERVISOR_LOG).open("ab") as log:
             try:
                 subprocess.run(
@@ -146,7 +147,7 @@ class LocalBackend:
     ) -> LogChunk:
         """Bytes of `stdout` or `stderr` as the training wrote them."""
         try:
-            with (Path(request.attempt_directory) / STREAMS[stream]).open("rb") as log:
+            with (Path(request.attempt_directory) / files.STREAMS[stream]).open("rb") as log:
                 log.seek(cursor)
                 data = log.read(limit)
         except FileNotFoundError:
@@ -190,7 +191,7 @@ class LocalBackend:
                 f"processes {survivors} of {request.key} survive KILL", where=request.attempt_directory,
                 remedy="a process in uninterruptible sleep ends when its device answers: look again later",
             )  # fmt: skip
-        live = Path(request.node_directory) / "live.json"
+        live = Path(request.node_directory) / LIVE
         if attempted.session and (_json(live) or {}).get("pid") == attempted.session:
             remove(live)
         record = {
@@ -205,7 +206,7 @@ def _attempted(request: RunRequest) -> Attempted:
     """The attempt's processes; its session only counts while its leader is the process we started."""
     training = _read(request, files.PROCESS) or {}
     known = bool(training) and process.alive(training["pid"], training["pid_start"], training["boot_id"])
-    return Attempted(files.marks(request), session=training["pid"] if known else 0)
+    return Attempted(marks(request), session=training["pid"] if known else 0)
 
 
 def _ended(record: dict[str, Any]) -> AttemptStatus:

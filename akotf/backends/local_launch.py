@@ -7,18 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from akotf.facts.node import HYPERPARAMETERS, LIVE
 from akotf.model.run import RunRequest
 
 SCHEMA = 1
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-# Files in an attempt's folder.
-LAUNCH = "launch.json"  # what the supervisor was told to do
-CLAIM = "supervisor.json"  # created once: whoever creates it starts the training
-PROCESS = "process.json"  # the training's process, on disk before it executes anything
-CANCEL = "cancel.json"  # somebody asked to stop
-EXIT = "exit.json"  # how it ended, written last
-SUPERVISOR_LOG = "supervisor.log"
 
 
 def heartbeat_file(request: RunRequest) -> str:
@@ -57,7 +50,7 @@ def environment(request: RunRequest) -> dict[str, str]:
         "AKOTF_CHECKPOINTS": f"{request.run_directory}/checkpoints",
         "AKOTF_OUTPUTS": f"{request.run_directory}/outputs",
         "AKOTF_HEARTBEAT": heartbeat_file(request),
-        "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/hyperparameters.json",
+        "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/{HYPERPARAMETERS}",
         "AKOTF_BASELINE": request.baseline_digest,
         "AKOTF_DEVICES": devices,
     }
@@ -89,7 +82,7 @@ def launch(request: RunRequest, grace: float) -> dict[str, Any]:
         "cpus": sorted(request.cpu_slots),
         "wall_time": request.limits.wall_time,
         "grace": grace,
-        "live_file": f"{request.node_directory}/live.json",
+        "live_file": f"{request.node_directory}/{LIVE}",
         "live": {
             "schema": SCHEMA,
             "run": request.run_id,

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from akotf.backends import local_files as files
 from akotf.backends.local_processes import Attempted, reap_others, send_group
 from akotf.facts import process
 from akotf.facts.files import read_json, remove, write_json_atomic
@@ -47,7 +48,7 @@ def _supervise(folder: Path, answer: int) -> NoReturn:
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)  # before the claim names us: no signal gets lost
-        launch = read_json(folder / "launch.json")
+        launch = read_json(folder / files.LAUNCH)
         if claim(folder, launch["key"]):
             Supervisor(folder, launch, answer).run()
         else:
@@ -64,7 +65,7 @@ def claim(folder: Path, key: str) -> bool:
     identity = {"schema": 1, "key": key, **_identity(os.getpid())}
     write_json_atomic(mine, identity)
     try:
-        os.link(mine, folder / "supervisor.json")  # whole content or not at all, and only once
+        os.link(mine, folder / files.CLAIM)  # whole content or not at all, and only once
     except FileExistsError:
         return False
     finally:
@@ -117,7 +118,7 @@ class Supervisor:
         os.close(go_reader)
         os.close(fault_writer)
         identity = _identity(self.pid)
-        write_json_atomic(self.folder / "process.json", {"schema": 1, **identity})
+        write_json_atomic(self.folder / files.PROCESS, {"schema": 1, **identity})
         live = Path(self.launch["live_file"])
         live.parent.mkdir(parents=True, exist_ok=True)
         write_json_atomic(live, {**self.launch["live"], **identity})
@@ -148,7 +149,7 @@ class Supervisor:
         if got is None or got.si_signo == signal.SIGCHLD:
             return
         try:
-            self._stop("cancelled", float(read_json(self.folder / "cancel.json")["grace"]))
+            self._stop("cancelled", float(read_json(self.folder / files.CANCEL)["grace"]))
         except FileNotFoundError:
             # the machine is going down, or someone ended the supervisor: not the user's wish to end the run
             self._stop("terminated", float(self.launch["grace"]))
@@ -175,7 +176,7 @@ class Supervisor:
             "schema": 1, "key": self.launch["key"], "exit_code": code, "signal": number, "cause": self.cause,
             "reason": self.detail, "started_at": self.started_at, "ended_at": _now(),
         }  # fmt: skip
-        write_json_atomic(self.folder / "exit.json", record)
+        write_json_atomic(self.folder / files.EXIT, record)
 
 
 def _become(launch: dict[str, Any], folder: Path, go: int, fault: int) -> NoReturn:
@@ -212,7 +213,7 @@ def _execute(argv: list[bytes], variables: dict[bytes, bytes]) -> None:
 
 def _redirect(folder: Path) -> None:
     """Both streams to the attempt's logs; stdin stays what the supervisor has: /dev/null."""
-    for number, name in ((1, "stdout.log"), (2, "stderr.log")):
+    for number, name in ((1, files.STREAMS["stdout"]), (2, files.STREAMS["stderr"])):
         log = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, number)
 

@@ -12,6 +12,7 @@ SCHEMA = 1
 BASELINE = "baseline.json"
 HYPERPARAMETERS = "hyperparameters.json"
 LIVE = "live.json"
+AGENT_SOCKET = "agent.sock"
 GROUPS = ("hyperparameters", "environment", "limits", "libraries", "gpu_settings")
 
 

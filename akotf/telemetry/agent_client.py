@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from akotf.errors import TelemetryUnavailable
+from akotf.facts.node import AGENT_SOCKET
 from akotf.model.drift import Observation
 
-SOCKET = "agent.sock"
 LARGEST = 8 * 2**20  # bytes of an answer
 PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 #: For an isolated interpreter (-I) without site packages (-S): the standard library and this very akotf, nothing else.
@@ -32,7 +32,7 @@ class AgentSource:
 
     def read(self, node_directory: Path) -> Observation:
         """What the node has now. TelemetryUnavailable when no agent answers, or not in words we know."""
-        where = str(node_directory / SOCKET)
+        where = str(node_directory / AGENT_SOCKET)
         try:
             data = json.loads(self.get(node_directory, "/observation"))
             return Observation.model_validate(data)
@@ -44,7 +44,7 @@ class AgentSource:
 
     def get(self, node_directory: Path, path: str) -> bytes:
         """The body of an answer with status 200; TelemetryUnavailable otherwise."""
-        where = str(node_directory / SOCKET)
+        where = str(node_directory / AGENT_SOCKET)
         connection = _UnixConnection(node_directory, self.timeout)
         try:
             connection.request("GET", path)
@@ -107,7 +107,7 @@ class _UnixConnection(http.client.HTTPConnection):
         unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             unix.settimeout(self.timeout)
-            unix.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+            unix.connect(f"/proc/self/fd/{folder}/{AGENT_SOCKET}")
         except BaseException:
             unix.close()
             raise

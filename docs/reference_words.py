@@ -192,12 +192,14 @@ A checkpoint is a folder `step-NNNNNNNN` (the step, eight digits) in `AKOTF_CHEC
   "schema": 1,
   "step": 100,
   "baseline": "the value of AKOTF_BASELINE",
+  "hyperparameters": {"learning_rate": 0.001},
   "files": {"model.pt": {"size": 3291, "sha256": "hexadecimal"}}
 }
 ```
 
-It is complete when the manifest can be read and every file has that size and digest. A restart begins from the newest complete
-one, whose folder is then in `AKOTF_RESUME_FROM`."""
+It is complete when the manifest can be read and every file has that size and digest. `hyperparameters` (optional) are those in
+use when it was saved: one that was trained with other than the approved values is passed over. A restart begins from the newest
+complete one that is left, whose folder is then in `AKOTF_RESUME_FROM`."""
 
 RUN_EXTRA = """## What the training sees
 

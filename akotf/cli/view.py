@@ -154,8 +154,12 @@ class View:
         """An attempt has been submitted."""
         attempt = run.attempts[-1]
         self.heading(f"Train: {run.id}, attempt {attempt.number} on {run.scope} ({run.backend})")
+        for why in attempt.passed_over:
+            self.line(f"passes over {why}", "yellow")
         if attempt.resumed_from:
             self.line(f"resumes from {attempt.resumed_from}")
+        elif attempt.number > 1:
+            self.line("starts from its first step: there is no checkpoint to go on from", "yellow")
 
     def on_nothing_to_do(self, run: Run) -> None:
         """The same revision has succeeded."""

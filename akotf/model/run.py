@@ -68,6 +68,11 @@ class RunRequest(Frozen):
     image: str = ""
     resume_from: str = ""  # folder of a complete checkpoint
 
+    @property
+    def heartbeat(self) -> str:
+        """The file in which the training tells its progress (AKOTF_HEARTBEAT)."""
+        return f"{self.attempt_directory}/heartbeat.json"
+
 
 class Handle(Frozen):
     """A backend's own id of an attempt, with what defeats its reuse (start time, boot id, ...)."""
@@ -124,6 +129,7 @@ class Attempt(Frozen):
     outcome: AttemptOutcome | None = None
     exit_code: int | None = None
     resumed_from: str = ""  # checkpoint folder
+    passed_over: tuple[str, ...] = ()  # newer checkpoints that it did not go on from, and why
     reason: str = ""
 
 

@@ -234,6 +234,7 @@ def _next_attempt(s: Session, live: Live, outcome: AttemptOutcome, reason: str) 
     run = attempts.restart(
         live.run, live.request, live.handle, outcome=outcome, reason=reason, grace=GRACE, layout=s.layout,
         backend=s.backend(live.run.backend), journal=s.journal, clock=s.clock,
+        approved=live.baseline.hyperparameters,
     )  # fmt: skip
     request, handle = attempts.current(s.layout, run)
     restarted = replace(live, run=run, request=request, handle=handle)

@@ -109,12 +109,13 @@ def finish(run: Run, status: AttemptStatus, *, layout: Layout, journal: Journal,
 
 def restart(
     run: Run, request: RunRequest, handle: Handle, *, outcome: AttemptOutcome, reason: str, grace: float,
-    layout: Layout, backend: Backend, journal: Journal, clock: Clock,
+    layout: Layout, backend: Backend, journal: Journal, clock: Clock, approved: Mapping[str, Any] | None = None,
 ) -> Run:  # fmt: skip
     """End the attempt (TERM, then KILL after `grace` seconds) and start the next from the newest complete checkpoint.
 
-    `outcome` is RESTARTED, PREEMPTED or NODE_FAILED. A training that had succeeded meanwhile is left as succeeded.
-    CheckpointError, after the run is on record as failed, when checkpoints exist and none is complete.
+    `outcome` is RESTARTED, PREEMPTED or NODE_FAILED, `approved` the baseline's hyperparameters: checkpoints trained
+    with others are passed over. A training that had succeeded meanwhile is left as succeeded. CheckpointError, after
+    the run is on record as failed, when checkpoints exist and none is complete.
     """
     status = backend.cancel(request, handle, grace)
     if status.outcome is not AttemptOutcome.SUCCEEDED:
@@ -126,19 +127,33 @@ def restart(
     if left <= 0:
         return _fail(run, "time_limit: no wall time is left for another attempt", layout, journal, clock)
     try:
-        checkpoint, _ = newest_complete(Path(request.run_directory) / "checkpoints")
+        checkpoint, passed_over = newest_complete(Path(request.run_directory) / "checkpoints", approved)
     except CheckpointError as error:
         _fail(run, str(error), layout, journal, clock)
         raise
     following = next_request(request, resume_from=str(checkpoint or ""), wall_time=left)
-    return _submit(run, following, layout=layout, backend=backend, journal=journal, clock=clock)
+    return _submit(
+        run,
+        following,
+        layout=layout,
+        backend=backend,
+        journal=journal,
+        clock=clock,
+        passed_over=tuple(passed_over),
+    )
 
 
 def _submit(
-    run: Run, request: RunRequest, *, layout: Layout, backend: Backend, journal: Journal, clock: Clock
-) -> Run:
-    """Intent, look-up, creation, record."""
-    attempt = Attempt(number=request.attempt, started_at=clock.iso(), resumed_from=request.resume_from)
+    run: Run, request: RunRequest, *, layout: Layout, backend: Backend, journal: Journal, clock: Clock,
+    passed_over: tuple[str, ...] = (),
+) -> Run:  # fmt: skip
+    """Intent, look-up, creation, record. `passed_over`: newer checkpoints that are not gone on from, and why."""
+    attempt = Attempt(
+        number=request.attempt,
+        started_at=clock.iso(),
+        resumed_from=request.resume_from,
+        passed_over=passed_over,
+    )
     before = tuple(a for a in run.attempts if a.number != request.attempt)
     run = run.model_copy(update={"attempts": (*before, attempt), "state": RunState.STARTING})
     save_request(request)
@@ -160,6 +175,7 @@ def _submit(
     started = {
         "number": attempt.number,
         "resumed_from": attempt.resumed_from,
+        "passed_over": list(attempt.passed_over),
         "started_at": attempt.started_at,
     }
     journal.append("attempt.started", started, environment=run.environment, subject=run.id)

@@ -4,33 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from akotf.errors import CheckpointError
+from akotf.facts.compare import same
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
 
 
-def newest_complete(checkpoints: Path) -> tuple[Path | None, list[str]]:
-    """The newest complete checkpoint, and what is wrong with each newer one.
+def newest_complete(
+    checkpoints: Path, approved: Mapping[str, Any] | None = None
+) -> tuple[Path | None, list[str]]:
+    """The newest complete checkpoint that was trained with the approved values, and what is wrong with each newer one.
 
-    (None, []) when there are none. CheckpointError when there are some and none is complete: a run that has trained
-    never starts from scratch in silence.
+    `approved` are the baseline's hyperparameters: a checkpoint whose manifest tells other values in use carries the
+    drift that a restart is to heal, and is passed over. (None, [...]) when there is none to go on from.
+    CheckpointError when one can't be trusted and none is left: a run that has trained never starts from scratch in
+    silence.
     """
     broken: list[str] = []
+    drifted: list[str] = []
     for folder in _newest_first(checkpoints):
-        fault = fault_of(folder)
-        if not fault:
-            return folder, broken
-        broken.append(f"{folder.name}: {fault}")
+        if fault := fault_of(folder):
+            broken.append(f"{folder.name}: {fault}")
+        elif others := _others(folder, approved or {}):
+            drifted.append(f"{folder.name}: it was trained with {others}")
+        else:
+            return folder, broken + drifted
     if broken:
         raise CheckpointError(
-            "none of the checkpoints is complete: " + "; ".join(broken),
+            "none of the checkpoints is complete: " + "; ".join(broken + drifted),
             where=str(checkpoints),
             remedy="mend one, or move the folder away to let the run start from its first step",
         )
-    return None, []
+    return None, drifted
+
+
+def _others(folder: Path, approved: Mapping[str, Any]) -> str:
+    """Values in use that are not the approved ones, by a complete checkpoint's manifest."""
+    used = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("hyperparameters") or {}
+    return ", ".join(
+        f"{name} {json.dumps(used[name])} (approved {json.dumps(approved[name])})"
+        for name in sorted(used.keys() & approved.keys())
+        if not same(used[name], approved[name])
+    )
 
 
 def complete_steps(checkpoints: Path) -> list[int]:

@@ -91,9 +91,8 @@ def _load(path: Path, kind: type[Value]) -> Value:
 
 def train_totals(layout: Layout, run: Run, number: int) -> tuple[float, int]:
     """Seconds spent in steps and steps done by an attempt, by its last heartbeat; (0.0, 0) when it left none."""
-    path = attempt_directory(layout, run.id, number) / "heartbeat.json"
     try:
-        beat = heartbeat.read(path)
+        beat = heartbeat.read(load_request(layout, run.id, number).heartbeat)
     except (OSError, heartbeat.Unreadable):
         return 0.0, 0
     return float(beat.get("train_seconds", 0.0)), int(beat.get("train_steps", 0))

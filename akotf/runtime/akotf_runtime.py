@@ -162,12 +162,24 @@ class Training:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
             write(partial)
-            _seal(partial, {"schema": SCHEMA, "step": step, "baseline": self.baseline})
+            _seal(
+                partial,
+                {
+                    "schema": SCHEMA,
+                    "step": step,
+                    "baseline": self.baseline,
+                    "hyperparameters": self._in_use(),
+                },
+            )
             _put_in_place(partial, final)
             others = [path for path in _complete_by_name(self.checkpoints) if path != final]
             for old in others[: max(0, len(others) + 1 - self.keep)]:
                 shutil.rmtree(old, ignore_errors=True)
         return final
+
+    def _in_use(self) -> Dict[str, Any]:
+        """The hyperparameters really in use, as last told."""
+        return {name: _plain(value) for name, value in self._last["hyperparameters"].items()}
 
     def _on_signal(self, *_: Any) -> None:
         self._stop = True
@@ -190,7 +202,7 @@ class Training:
             "train_seconds": self._train_seconds,
             "train_steps": self._train_steps,
             "phase": self._phase,
-            "hyperparameters": {k: _plain(v) for k, v in self._last["hyperparameters"].items()},
+            "hyperparameters": self._in_use(),
             "libraries": self._libraries,
             "time": time.time(),
             "pid": os.getpid(),

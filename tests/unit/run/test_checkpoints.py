@@ -87,3 +87,31 @@ def test_step_that_was_being_replaced_still_counts(checkpoints: Path) -> None:
     (checkpoints / "step-00000200").rename(checkpoints / "step-00000200.replaced")
     assert newest_complete(checkpoints)[0] == checkpoints / "step-00000200.replaced"
     assert fault_of(checkpoints / "step-00000200.replaced") == ""
+
+
+def test_a_checkpoint_trained_with_drifted_values_is_passed_over(tmp_path: Path) -> None:
+    training = Training(directory=str(tmp_path))
+    for step, rate in ((100, 0.001), (200, 0.01)):
+        training.step(step, 2.0, learning_rate=rate)
+        training.save(step, lambda folder: (folder / "model.pt").write_bytes(b"weights"))
+    checkpoints = tmp_path / "checkpoints"
+
+    found, passed_over = newest_complete(checkpoints, {"learning_rate": 1e-3, "steps": 300})
+    assert found == checkpoints / "step-00000100"
+    assert passed_over == ["step-00000200: it was trained with learning_rate 0.01 (approved 0.001)"]
+
+    # under the values that it was trained with, it is the one to take
+    assert newest_complete(checkpoints, {"learning_rate": 0.01}) == (checkpoints / "step-00000200", [])
+
+
+def test_only_drifted_checkpoints_mean_the_first_step_and_say_so(tmp_path: Path) -> None:
+    training = Training(directory=str(tmp_path))
+    training.step(50, 2.0, learning_rate=0.01)
+    training.save(50, lambda folder: (folder / "model.pt").write_bytes(b"weights"))
+    found, passed_over = newest_complete(tmp_path / "checkpoints", {"learning_rate": 0.001})
+    assert found is None
+    assert len(passed_over) == 1
+    # a broken one beside it may have been the right one: that is not decided in silence
+    flip_a_byte(training.save(40, lambda folder: (folder / "model.pt").write_bytes(bytes(1000))))
+    with pytest.raises(CheckpointError, match="step-00000040"):
+        newest_complete(tmp_path / "checkpoints", {"learning_rate": 0.001})

@@ -144,7 +144,9 @@ def environment_folder(path: str) -> Path:
     return folder
 
 
-def open_session(path: str, emit: Callable[[str, Any], None], *, source: str = "cli") -> Session:
+def open_session(
+    path: str, emit: Callable[[str, Any], None], *, source: str = "cli", policy_approver: str = ""
+) -> Session:
     """Bind the real adapters for one environment. Opens nothing before it is used."""
     folder = environment_folder(path)
     layout = Layout(folder)
@@ -184,4 +186,5 @@ def open_session(path: str, emit: Callable[[str, Any], None], *, source: str = "
         signer=signer,
         suffix=lambda: secrets.token_hex(2),
         emit=emit,
+        policy_approver=policy_approver,
     )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from akotf.cli.apply_command import failure, watch
-from akotf.cli.common import add_approval, add_lock_timeout, approver, session_of
+from akotf.cli.common import add_approval, add_lock_timeout, add_policy_approver, approver, session_of
 from akotf.cli.view import View
 from akotf.errors import Interrupted, UsageError
 from akotf.model.run import RunState
@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="where this activity publishes")
     add_approval(parser)
+    add_policy_approver(parser)
     add_lock_timeout(parser)
 
 

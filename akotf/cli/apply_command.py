@@ -9,6 +9,7 @@ from akotf.cli.common import (
     add_environment,
     add_lock_timeout,
     add_parameters,
+    add_policy_approver,
     approver,
     parameters_of,
     run_json,
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_environment(parser)
     add_parameters(parser)
     add_approval(parser)
+    add_policy_approver(parser)
     add_lock_timeout(parser)
     parser.add_argument("--scope", default="", help="choose among this scope's candidates only")
     parser.add_argument("--detach", action="store_true", help="return when the run is submitted")

@@ -73,9 +73,21 @@ def approver(arguments: argparse.Namespace) -> Approver:
     return approve
 
 
+def add_policy_approver(parser: argparse.ArgumentParser) -> None:
+    """Who accepts what a soft-mandatory rule refuses."""
+    parser.add_argument(
+        "--policy-approver",
+        default="",
+        metavar="NAME",
+        help="accept failures of soft-mandatory rules, on record as NAME",
+    )
+
+
 def session_of(arguments: argparse.Namespace, view: View) -> Session:
     """The session of the command's environment."""
-    return open_session(arguments.environment, view.emit)
+    return open_session(
+        arguments.environment, view.emit, policy_approver=getattr(arguments, "policy_approver", "")
+    )
 
 
 def run_of(session: Session, run_id: str = "") -> Run:

@@ -30,24 +30,31 @@ def run(arguments: argparse.Namespace) -> int:
         "run",
         "state",
         "attempts",
-        "predicted s",
-        "observed s",
-        "time error",
+        "time: predicted",
+        "observed",
+        "step: predicted",
+        "observed",
         "cost",
         "drift",
-        "healed",
-        "inputs",
     ):
-        table.add_column(title, no_wrap=title in {"run", "inputs"}, overflow="fold")
+        table.add_column(title, no_wrap=True, justify="left" if title in {"run", "state"} else "right")
     for row in rows:
+        drift = row["drift"]
         table.add_row(
-            row["run"], row["state"], str(row["attempts"]), _number(row["predicted_time"]), _number(row["observed_time"]),
-            "-" if row["time_error"] is None else f"{row['time_error']:+.1%}", row["observed_cost"] or "-",
-            str(len(row["drift"]["seen"])), str(len(row["drift"]["healed"])), row["inputs"][:19],
+            row["run"], row["state"], str(row["attempts"]),
+            _seconds(row["predicted_time"]), _seconds(row["observed_time"]) + _error(row["time_error"]),
+            _seconds(row["predicted_step_time"]), _seconds(row["observed_step_time"]) + _error(row["step_time_error"]),
+            row["observed_cost"] or "-", f"{len(drift['healed'])} of {len(drift['seen'])} healed",
         )  # fmt: skip
-    view.out.print(table)
+    view.out.print(table, soft_wrap=True)
     return 0
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ({value:+.0%})"

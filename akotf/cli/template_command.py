@@ -67,7 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"`akotf template {arguments.what}` needs a target", remedy="akotf template --help")
     if arguments.what == "show":
         return _show(arguments, view, start)
-    folder = Path(arguments.target).absolute()
+    if arguments.what == "publish" and "@" in arguments.target:
+        folder = template.locate(arguments.target, catalogues(start))
+    else:
+        folder = Path(arguments.target).absolute()
     if arguments.what == "lock":
         reference = environment_template(folder)
         ref = template.lock(folder, reference, catalogues(folder))
@@ -90,13 +93,12 @@ def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
     spec, ref = found.spec, found.ref
     lines = [f"{ref.name}@{ref.version}  {ref.content}", spec.description, ""]
     for name, parameter in spec.parameters.items():
-        bounds = (
-            f" [{parameter.min} .. {parameter.max}]"
-            if parameter.min is not None or parameter.max is not None
-            else ""
-        )
+        low = "" if parameter.min is None else f"{parameter.min:.12g}"
+        high = "" if parameter.max is None else f"{parameter.max:.12g}"
+        bounds = f" {low} .. {high}" if low or high else ""
         unit = f" {parameter.unit}" if parameter.unit else ""
-        default = "required" if parameter.required else f"default {show(parameter.default)}"
+        given = "required" if parameter.default is None else f"default {show(parameter.default)}"
+        default = "optional" if parameter.default is None and not parameter.required else given
         lines.append(f"  {name:<22} {parameter.type}{unit}{bounds}, {default}: {parameter.help}")
     view.result({"schema": 1, "template": ref.to_json(), "spec": spec.to_json()}, "\n".join(lines))
     return 0

@@ -103,6 +103,12 @@ def attempt_ended(s: Session, live: Live, status: AttemptStatus, *, for_good: bo
 
 
 def _settled(s: Session, live: Live, status: AttemptStatus, *, for_good: bool) -> Live:
+    if status.state is RunState.SUCCEEDED and (missing := recording.missing_outputs(live)):
+        # An exit code of 0 is the program's word; the declared files are what was wanted.
+        reason = f"the training ended with exit code 0 and left no {', '.join(missing)} in AKOTF_OUTPUTS"
+        status = status.model_copy(
+            update={"state": RunState.FAILED, "outcome": AttemptOutcome.FAILED, "reason": reason}
+        )
     # What is on record of the attempt stands: a crash may have come between its end and the attempt after it.
     outcome = live.run.attempts[-1].outcome or status.outcome or AttemptOutcome.FAILED
     retried = outcome in RETRIED

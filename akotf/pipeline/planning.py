@@ -65,7 +65,7 @@ def loaded(s: Session, overrides: Mapping[str, Any] | None = None) -> DesiredSta
     s.emit("validated", (state, findings, judgement))
     if has_errors(findings):
         raise ConfigError(f"{state.environment.name} has faults", findings, where=str(s.layout.environment))
-    require(judgement)
+    require(s, state, judgement)
     return state
 
 
@@ -165,7 +165,7 @@ def decide(s: Session, state: DesiredState, inputs: PlanInputs) -> Planned:
     document, objects = selection_document(state, chosen)
     judgement = judge_stage(s, Stage.SELECTION, state, document, objects)
     s.emit("judged", judgement)
-    require(judgement)
+    require(s, state, judgement)
     return Planned(state, inputs, chosen, judgement)
 
 

@@ -13,11 +13,11 @@ from akotf.apply import deploy, destroy
 from akotf.errors import AkotfError, ApprovalError
 from akotf.model.config import DesiredState, ScopeKind
 from akotf.model.plan import Candidate
-from akotf.model.policy import Judgement, Stage
+from akotf.model.policy import Judgement, Outcome, Stage
 from akotf.model.run import Run, RunState
 from akotf.model.tfplan import Approval, Deployment, TfPlan
 from akotf.model.tree import FileTree
-from akotf.pipeline.judging import judge_stage, judge_tfplan, require
+from akotf.pipeline.judging import judge_applied, judge_stage, judge_tfplan, require
 from akotf.pipeline.planning import Planned, load, loaded, make_plan
 from akotf.pipeline.session import Session
 from akotf.policy.documents import tfplan_document
@@ -66,7 +66,7 @@ def propose(s: Session, planned: Planned) -> Proposal:
         s.terraform().discard(tfplan)
     proposal = Proposal(planned, candidate, deployment, tree, tfplan, approval, judgement)
     s.emit("proposed", proposal)
-    require(judgement)
+    require(s, state, judgement)
     return proposal
 
 
@@ -98,6 +98,14 @@ def provision(s: Session, proposal: Proposal, approve: Approver) -> tuple[dict[s
         on_event=lambda event: s.emit("terraform", event),
     )
     return s.terraform().outputs(root), approval
+
+
+def recheck(s: Session, proposal: Proposal) -> None:
+    """Rules that the plan could not answer are judged on what Terraform made, before a run is submitted."""
+    if all(v.outcome is not Outcome.UNKNOWN for v in proposal.judgement.verdicts):
+        return
+    document = s.terraform().state(s.layout.root(proposal.deployment))
+    s.emit("judged", judge_applied(s, proposal.planned.state, proposal.tfplan, document))
 
 
 def start_run(s: Session, proposal: Proposal, outputs: Mapping[str, Any], approval: Approval) -> Run:
@@ -165,6 +173,7 @@ def up(
             return None
         proposal = propose(s, planner(s, state, scope))
         outputs, approval = provision(s, proposal, approve)
+        recheck(s, proposal)
         return start_run(s, proposal, outputs, approval)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from akotf.errors import AkotfError
@@ -69,6 +70,12 @@ def _tear_down(s: Session, live: Live) -> None:
             environment=live.run.environment,
             subject=live.deployment.id,
         )
+
+
+def missing_outputs(live: Live) -> list[str]:
+    """Declared outputs that the run has not left."""
+    folder = Path(live.request.run_directory) / "outputs"
+    return [name for name in live.state.run.outputs if not (folder / name).is_file()]
 
 
 def observe(s: Session, live: Live) -> Observed:

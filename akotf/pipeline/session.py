@@ -35,6 +35,7 @@ class Session:
     signer: Callable[[], Signer | None]  # of evidence; None: integrity only
     suffix: Callable[[], str]  # random part of a run id
     emit: Callable[[str, Any], None]
+    policy_approver: str = ""  # who accepts failures of soft-mandatory rules; stands in the journal
 
     @property
     def today(self) -> dt.date:

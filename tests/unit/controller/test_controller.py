@@ -67,10 +67,10 @@ def live(world: Any, make_change: Any) -> Any:
 
 
 def test_a_node_on_its_baseline_is_left_alone(world: Any, live: Any) -> None:
-    before = world.journal.kinds()
+    before = world.kinds()
     _, seen = looks(world, world.controller(live), live, *[world.healthy(live)] * 5)
     assert [look.drifts for look in seen] == [()] * 5
-    assert world.journal.kinds() == before
+    assert world.kinds() == before
     assert world.backend.started == {live.request.key: 1}
 
 
@@ -89,7 +89,7 @@ def test_a_deaf_agent_is_told_once_started_again_and_is_neither_drift_nor_failur
     assert [look.status.state for look in seen] == [RunState.RUNNING] * 3
     assert len(world.named("note")) == 1
     assert len(world.telemetry.agents) == agents + 3
-    assert "drift.seen" not in world.journal.kinds()
+    assert "drift.seen" not in world.kinds()
 
 
 def test_a_backend_that_can_not_be_asked_is_no_failure(world: Any, live: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_backend_that_can_not_be_asked_is_no_failure(world: Any, live: Any) ->
     _, seen = looks(world, world.controller(live), live, world.healthy(live))
     assert seen[0].status.state is RunState.UNKNOWN
     assert seen[0].drifts == ()
-    assert "run.ended" not in world.journal.kinds()
+    assert "run.ended" not in world.kinds()
 
 
 # -- healing in place -------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_a_drifted_file_is_healed_at_the_second_sighting_and_only_where_it_is(wo
     assert healed.root == str(copy_of(world.root))
     assert healed.targets == (BASELINE_ADDRESS,)
     assert [c.address for c in healed.changes] == [BASELINE_ADDRESS]
-    assert world.journal.kinds()[-3:] == ["drift.seen", "heal.intent", "heal.done"]
+    assert world.kinds()[-3:] == ["drift.seen", "heal.intent", "heal.done"]
     assert ("trial", "heal") in world.leases.taken
     _, _ = looks(world, world.controller(live), live, world.healthy(live))
 
@@ -127,7 +127,7 @@ def test_what_was_seen_and_cleared_is_on_record(world: Any, live: Any) -> None:
     assert counts(world) == {"seen": ["limits.open_files"], "healed": [], "open": ["limits.open_files"]}
     looks(world, controller, live, world.healthy(live), world.healthy(live))
     assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
-    assert world.journal.kinds()[-1] == "drift.cleared"
+    assert world.kinds()[-1] == "drift.cleared"
     drift = next(world.journal.entries(kind="drift.seen")).body
     assert (drift["approved"], drift["observed"], drift["address"]) == (4096, 512, BASELINE_ADDRESS)
 
@@ -154,7 +154,7 @@ def test_a_heal_that_policy_denies_is_deferred_and_told(world: Any, live: Any) -
     looks(world, world.controller(live), live, drifted, drifted)
     assert len(world.terraform.applied) == 1
     assert "hands-off" in world.named("heal-deferred")[0][1]
-    assert world.journal.kinds()[-1] == "drift.seen"
+    assert world.kinds()[-1] == "drift.seen"
 
 
 def test_a_lease_of_somebody_else_defers_the_heal_and_it_is_tried_again(world: Any, live: Any) -> None:
@@ -178,12 +178,12 @@ def test_a_heal_that_fails_is_on_record_and_the_watch_goes_on(world: Any, live: 
     controller = world.controller(live)
     drifted = world.healthy(live, limits__open_files=512)
     looks(world, controller, live, drifted, drifted)
-    assert world.journal.kinds()[-1] == "heal.failed"
+    assert world.kinds()[-1] == "heal.failed"
     assert "the disk is full" in world.journal.rows[-1].body["error"]
     assert world.leases.held == {}
     world.terraform.apply = apply
     looks(world, controller, live, drifted)
-    assert world.journal.kinds()[-1] == "heal.done"
+    assert world.kinds()[-1] == "heal.done"
 
 
 # -- restart ----------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_a_value_in_use_is_healed_by_a_restart_from_the_newest_complete_checkpoi
     assert following.request.baseline_digest == live.request.baseline_digest
     assert [a.outcome for a in following.run.attempts] == [AttemptOutcome.RESTARTED, None]
     assert world.backend.status(live.request, live.handle).state is RunState.CANCELLED
-    kinds = world.journal.kinds()
+    kinds = world.kinds()
     assert kinds[-7:] == [
         "drift.seen", "heal.intent", "attempt.ended", "run.intent", "run.submitted", "attempt.started", "heal.done",
     ]  # fmt: skip
@@ -257,7 +257,7 @@ def test_checkpoints_of_which_none_is_complete_end_the_run_and_never_start_from_
     controller = world.controller(live)
     drifted = world.healthy(live, hyperparameters__in_use__learning_rate=1.0)
     looks(world, controller, live, drifted, drifted)
-    assert "heal.failed" in world.journal.kinds()
+    assert "heal.failed" in world.kinds()
     assert (
         "none of the checkpoints is complete"
         in next(iter(world.journal.entries(kind="heal.failed"))).body["error"]
@@ -277,7 +277,7 @@ def test_a_training_that_succeeded_before_its_restart_is_left_succeeded(world: A
     world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
     after = controller.act(look)
     assert after.run.state is RunState.SUCCEEDED
-    assert "heal.done" not in world.journal.kinds()
+    assert "heal.done" not in world.kinds()
     assert controller.follow(after).run.state is RunState.SUCCEEDED
     assert world.layout.run_evidence(live.run.id).is_dir()
 
@@ -343,6 +343,12 @@ def test_who_comes_later_clears_what_the_one_before_saw(world: Any, live: Any) -
     assert counts(world)["open"] == ["limits.open_files"]
     looks(world, later, live, world.healthy(live))
     assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
+
+
+def test_what_was_put_right_while_nobody_watched_is_cleared_by_who_comes_next(world: Any, live: Any) -> None:
+    looks(world, world.controller(live, heal=False), live, world.healthy(live, limits__open_files=512))
+    looks(world, world.controller(live, heal=False), live, world.healthy(live))
+    assert counts(world)["open"] == []
 
 
 # -- Terraform --------------------------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def test_a_scope_that_is_not_there_is_named_with_those_that_are(world: Any) -> N
 
 def test_every_planning_is_on_record_with_what_it_was_made_from(world: Any) -> None:
     found = planned(world)
-    body = world.journal.rows[-1].body
+    (entry,) = world.journal.entries(kind="plan.made")
+    body = entry.body
     assert body["inputs"] == found.inputs.digest()
     assert body["chosen"] == found.chosen.digest()
     assert body["winner"] == "workstation/desk/cpu/n1"

@@ -29,7 +29,7 @@ def test_up_validates_plans_proposes_provisions_and_submits_in_this_order(world:
         "validated", "planned", "judged", "proposed", "started",
     ]  # fmt: skip
     # The journal: intent before every change, its end after; policy stands in `plan.made`'s pass before it.
-    assert world.journal.kinds() == [
+    assert world.kinds() == [
         "plan.made", "approval.given", "apply.intent", "apply.done", "run.intent", "run.submitted", "attempt.started",
     ]  # fmt: skip
     assert [name for name, root in world.terraform.calls if root == str(world.root)] == [
@@ -69,7 +69,7 @@ def test_policy_denial_of_the_configuration_stops_before_terraform(world: Any) -
     with pytest.raises(PolicyDenied, match="budget-present"):
         world.up()
     assert world.terraform.calls == []
-    assert world.journal.kinds() == []
+    assert world.kinds() == []
     assert world.leases.held == {}
 
 
@@ -88,7 +88,7 @@ def test_policy_denial_of_the_selection_stops_before_terraform(world: Any) -> No
     with pytest.raises(PolicyDenied, match="total-gpus"):
         world.up()
     assert world.terraform.calls == []
-    assert world.journal.kinds() == ["plan.made"]
+    assert world.kinds() == ["plan.made"]
 
 
 def test_faults_are_all_told_at_once_and_stop_the_pass(world: Any) -> None:
@@ -97,7 +97,7 @@ def test_faults_are_all_told_at_once_and_stop_the_pass(world: Any) -> None:
         world.up()
     assert len(caught.value.findings) == 2
     assert all(f.position and f.position.line for f in caught.value.findings)
-    assert world.journal.kinds() == []
+    assert world.kinds() == []
 
 
 def test_a_deadline_that_nothing_meets_says_the_cheapest_relaxation(world: Any) -> None:
@@ -116,7 +116,7 @@ def test_nothing_feasible_stops_before_terraform_and_is_on_record(world: Any) ->
     assert "add a scope" in caught.value.remedy  # nothing that one could set makes this machine larger
     assert caught.value.selection.winner is None
     assert world.terraform.calls == []
-    assert world.journal.kinds() == ["plan.made"]  # the plan is on record: `akotf replay` shows it again
+    assert world.kinds() == ["plan.made"]  # the plan is on record: `akotf replay` shows it again
 
 
 def test_what_is_not_approved_is_not_applied(world: Any) -> None:
@@ -126,7 +126,7 @@ def test_what_is_not_approved_is_not_applied(world: Any) -> None:
     assert len(world.approvals) == 1  # it was shown
     assert world.terraform.applied == []
     assert world.backend.started == {}
-    assert world.journal.kinds() == ["plan.made"]
+    assert world.kinds() == ["plan.made"]
     assert len(world.terraform.discarded) == 1
 
 
@@ -199,7 +199,7 @@ def test_tearing_down_is_for_what_has_a_state_and_a_root(world: Any, make_change
         make_change("module.local_gpu.akotf_local_pool.this", "delete", before={"deployment": "x"}),
     )
     assert provisioning.tear_down_all(world.session) == [live.deployment]
-    assert world.journal.kinds()[-2:] == ["destroy.intent", "destroy.done"]
+    assert world.kinds()[-2:] == ["destroy.intent", "destroy.done"]
     assert ("trial", "destroy") in world.leases.taken
     state.write_text('{"resources": []}')
     assert provisioning.deployments(world.session) == []
@@ -222,5 +222,5 @@ def test_a_submission_that_fails_for_good_ends_the_run(world: Any) -> None:
         world.up()
     run = attempts.latest(world.layout)
     assert run.state is RunState.FAILED
-    assert world.journal.kinds()[-2:] == ["attempt.ended", "run.ended"]
+    assert world.kinds()[-2:] == ["attempt.ended", "run.ended"]
     assert settle(world.session) == run  # nothing to ask, nothing to adopt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,11 @@ def test_success_ends_the_run_and_leaves_one_evidence(world: Any) -> None:
     world.clock.advance(100)
     world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
     assert healing.settle(world.session).state is RunState.SUCCEEDED
-    kinds = world.journal.kinds()
+    kinds = world.kinds()
     assert kinds[-4:] == ["attempt.ended", "run.ended", "prediction.recorded", "evidence.written"]
     assert (world.layout.run_evidence(live.run.id) / "manifest.json").is_file()
     healing.settle(world.session)
-    assert world.journal.kinds() == kinds
+    assert world.kinds() == kinds
     row = records(world.session)[0]
     assert (row["state"], row["attempts"], row["observed_time"]) == ("succeeded", 1, 100.0)
 
@@ -51,8 +52,8 @@ def test_a_failed_run_leaves_evidence_and_teaches_the_planner_nothing(world: Any
     live = world.start()
     world.backend.end(live.request.key, AttemptOutcome.FAILED, 1, "exit code 1")
     assert healing.settle(world.session).state is RunState.FAILED
-    assert "prediction.recorded" not in world.journal.kinds()
-    assert "evidence.written" in world.journal.kinds()
+    assert "prediction.recorded" not in world.kinds()
+    assert "evidence.written" in world.kinds()
 
 
 def test_two_processes_that_settle_one_end_leave_one_record(world: Any) -> None:
@@ -63,7 +64,7 @@ def test_two_processes_that_settle_one_end_leave_one_record(world: Any) -> None:
     second = healing.attempt_ended(world.as_another(), live, ended(world, live))
     assert first.run == second.run
     for kind in ("attempt.ended", "run.ended", "prediction.recorded", "evidence.written"):
-        assert world.journal.kinds().count(kind) == 1, kind
+        assert world.kinds().count(kind) == 1, kind
 
 
 def test_two_processes_that_see_one_preemption_start_one_attempt(world: Any) -> None:
@@ -114,7 +115,7 @@ def test_a_crash_between_intent_and_submission_is_settled_by_submitting(world: A
     run = healing.settle(world.session)
     assert run.attempts[-1].handle.key == f"{run.id}-a1"
     assert world.backend.started == {f"{run.id}-a1": 1}
-    assert world.journal.kinds().count("run.submitted") == 1
+    assert world.kinds().count("run.submitted") == 1
 
 
 def test_a_crash_between_submission_and_record_is_settled_by_adopting(world: Any) -> None:
@@ -151,7 +152,7 @@ def test_a_submission_that_came_through_while_we_waited_is_not_submitted_again(w
 
     world.leases.acquire = acquire_late
     assert healing.settle(world.session) == live.run
-    assert world.journal.kinds().count("run.submitted") == 1
+    assert world.kinds().count("run.submitted") == 1
 
 
 def test_a_crash_between_two_attempts_goes_on_with_the_next(world: Any) -> None:
@@ -175,6 +176,17 @@ def test_a_crash_between_the_end_and_its_evidence_is_made_good(world: Any) -> No
     attempts.finish(live.run, status, layout=world.layout, journal=world.journal, clock=world.clock)
     assert not world.layout.run_evidence(live.run.id).exists()
     assert healing.settle(world.session).state is RunState.SUCCEEDED
+    assert world.layout.run_evidence(live.run.id).is_dir()
+    assert world.kinds().count("prediction.recorded") == 1
+
+
+def test_a_crash_within_the_record_teaches_the_planner_once(world: Any) -> None:
+    live = world.start()
+    world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
+    healing.settle(world.session)
+    # as if it had died after the prediction was recorded, before the evidence was in its place
+    shutil.rmtree(world.layout.run_evidence(live.run.id))
+    healing.settle(world.session)
     assert world.layout.run_evidence(live.run.id).is_dir()
     assert world.journal.kinds().count("prediction.recorded") == 1
 
@@ -269,14 +281,14 @@ def test_teardown_on_success_destroys_after_success_only(world: Any, make_change
     world.terraform.planned[str(world.root)] = (gone,)
     world.backend.end(live.request.key, AttemptOutcome.FAILED, 1)
     healing.settle(world.session)
-    assert "destroy.done" not in world.journal.kinds()
+    assert "destroy.done" not in world.kinds()
     world.terraform.planned[str(world.root)] = ()
     world.clock.advance(5)
     second = world.start()
     world.terraform.planned[str(world.root)] = (gone,)
     world.backend.end(second.request.key, AttemptOutcome.SUCCEEDED, 0)
     healing.settle(world.session)
-    assert world.journal.kinds()[-1] == "destroy.done"
+    assert world.kinds()[-1] == "destroy.done"
 
 
 def test_a_teardown_that_fails_is_told_and_the_run_stays_succeeded(world: Any, make_change: Any) -> None:
@@ -288,7 +300,7 @@ def test_a_teardown_that_fails_is_told_and_the_run_stays_succeeded(world: Any, m
     world.terraform.plan = fail
     world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
     assert healing.settle(world.session).state is RunState.SUCCEEDED
-    assert world.journal.kinds()[-1] == "destroy.failed"
+    assert world.kinds()[-1] == "destroy.failed"
     assert "akotf destroy" in world.named("note")[-1]
 
 
@@ -323,3 +335,14 @@ def _refuses(request: Any) -> Any:
 
 def _busy(request: Any) -> Any:
     raise TransientBackendError("the controller is busy")
+
+
+def test_a_run_without_its_declared_outputs_has_failed(world: Any) -> None:
+    world.leaves_outputs = False
+    live = world.start()
+    world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
+    run = healing.settle(world.session)
+    assert run is not None
+    assert run.state is RunState.FAILED
+    assert "left no" in run.attempts[-1].reason
+    assert "prediction.recorded" not in world.kinds()

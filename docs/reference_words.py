@@ -134,6 +134,7 @@ MEANINGS |= {
 
 #: Kinds of journal entries. A kind that the code writes and that does not stand here is an error.
 KINDS = {
+    "policy.judged": "The rules of a stage judged: how many passed, and every verdict that did not.",
     "plan.made": "Candidates were compared and one was chosen; digests of inputs, choice and revision.",
     "approval.given": "Somebody approved changes, tree and selection: who, and the digest that binds.",
     "apply.intent": "Terraform is about to apply: addresses, actions, names of attributes.",

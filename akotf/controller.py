@@ -113,6 +113,8 @@ class Controller:
                     return ended
                 live = ended
                 continue
+            if healing.outlived(self.session, live):
+                return healing.cancel(self.session, live, grace=healing.GRACE)
             live = self.act(look)
             self.session.clock.sleep(self.telemetry_interval)
 

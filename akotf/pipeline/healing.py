@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 
 from akotf.apply.heal import heal
@@ -10,6 +11,7 @@ from akotf.model.config import ScopeKind
 from akotf.model.drift import Decision, Drift
 from akotf.model.run import AttemptOutcome, AttemptStatus, Run, RunState
 from akotf.model.tree import FileTree
+from akotf.model.units import format_duration
 from akotf.monitor import detect
 from akotf.pipeline import recording
 from akotf.pipeline.judging import judge_heal
@@ -168,6 +170,17 @@ def _recovered(s: Session, run: Run) -> Run:
 def _last_submitted(run: Run) -> int:
     """The last attempt that a backend knows; 0 when none."""
     return max((a.number for a in run.attempts if a.handle is not None), default=0)
+
+
+def outlived(s: Session, live: Live) -> bool:
+    """Whether the run is older than its environment's `lifecycle.ttl`, the hard end; told once it is."""
+    ttl = live.state.environment.lifecycle.ttl
+    if ttl is None or s.clock.now() - dt.datetime.fromisoformat(live.run.created_at).timestamp() < ttl:
+        return False
+    s.emit(
+        "note", f"run {live.run.id} has reached its lifecycle.ttl of {format_duration(ttl)}: it is cancelled"
+    )
+    return True
 
 
 def cancel(s: Session, live: Live, *, grace: float) -> Live:

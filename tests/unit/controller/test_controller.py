@@ -474,3 +474,16 @@ def test_follow_ends_when_attempts_are_used_up(world: Any, live: Any) -> None:
     ended = world.controller(live).follow(live)
     assert ended.run.state is RunState.FAILED
     assert len(ended.run.attempts) == 10
+
+
+def test_a_run_older_than_its_ttl_is_cancelled_and_recorded(world: Any) -> None:
+    world.edit("lifecycle: {teardown: on-success}", "lifecycle: {teardown: never, ttl: 1h}")
+    live = world.start()
+    world.sees(world.healthy(live))
+    world.clock.advance(3599 - 5)
+    world.clock.slept.clear()
+    ended = world.controller(live).follow(live)
+    assert ended.run.state is RunState.CANCELLED
+    assert world.clock.slept == [5.0, 5.0]  # looks at 3594, 3599 and 3604 s: the last is past the hour
+    assert any("lifecycle.ttl of 1h" in note for note in world.named("note"))
+    assert world.layout.run_evidence(live.run.id).is_dir()

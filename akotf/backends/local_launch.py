@@ -14,11 +14,6 @@ SCHEMA = 1
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def heartbeat_file(request: RunRequest) -> str:
-    """Where the training tells its progress."""
-    return f"{request.attempt_directory}/heartbeat.json"
-
-
 def marks(request: RunRequest) -> dict[str, str]:
     """Variables that only processes of this attempt carry: they find what left its group and session."""
     return {"AKOTF_RUN_DIRECTORY": request.run_directory, "AKOTF_ATTEMPT": str(request.attempt)}
@@ -49,7 +44,7 @@ def environment(request: RunRequest) -> dict[str, str]:
         **marks(request),
         "AKOTF_CHECKPOINTS": f"{request.run_directory}/checkpoints",
         "AKOTF_OUTPUTS": f"{request.run_directory}/outputs",
-        "AKOTF_HEARTBEAT": heartbeat_file(request),
+        "AKOTF_HEARTBEAT": request.heartbeat,
         "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/{HYPERPARAMETERS}",
         "AKOTF_BASELINE": request.baseline_digest,
         "AKOTF_DEVICES": devices,

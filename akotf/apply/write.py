@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 
 from akotf.errors import IntegrityError
+from akotf.facts.files import write_atomic
 from akotf.model.tree import FileTree
 from akotf.ports import Event
 
@@ -98,7 +96,11 @@ def _check(root: Path, name: str) -> None:
     """Refuse names that would write elsewhere."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        raise IntegrityError(f"{name!r} is no path inside a Terraform root", where=str(root))
+        raise IntegrityError(
+            f"{name!r} is no path inside a Terraform root",
+            where=str(root),
+            remedy="mend the template's file names",
+        )
     for depth in range(len(parts)):
         folder = root.joinpath(*parts[:depth])
         if folder.is_symlink() and depth:
@@ -114,16 +116,7 @@ def _write(path: Path, data: bytes, *, executable: bool) -> None:
             path.chmod(mode)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".akotf-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    write_atomic(path, data, mode, durable=False)  # a root can be rendered again at any time
 
 
 def _sha256(data: bytes) -> str:

@@ -42,25 +42,31 @@ def read_json(path: str | os.PathLike[str], largest: int = LARGEST) -> Any:
 
 
 def write_json_atomic(path: str | os.PathLike[str], data: Any, mode: int = 0o600) -> None:
-    """Replace `path` by the JSON of `data` so that a reader sees the old or the new file, also after a power cut.
+    """`write_atomic` of the JSON of `data`: ASCII, indented, with finite numbers only (ValueError otherwise)."""
+    text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    write_atomic(path, text.encode("ascii"), mode)
 
-    The text is ASCII, indented, with finite numbers only (ValueError otherwise).
-    """
+
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes, mode: int = 0o600, *, durable: bool = True
+) -> None:
+    """Replace `path` by `data` so that a reader sees the old or the new file; `durable`: also after a power cut."""
     name = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(name))
-    text = json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(name)}.")
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(name)[:40]}.")
     try:
-        with open(descriptor, "w", encoding="ascii") as file:
+        with open(descriptor, "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(text)
+            file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, name)
     except BaseException:
         os.unlink(temporary)
         raise
-    sync_folder(folder)
+    if durable:
+        sync_folder(folder)
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
 from akotf.errors import ConfigError, IntegrityError
+from akotf.facts.files import write_atomic
 from akotf.load import yaml
 from akotf.load.bind import bind
 from akotf.model.base import Frozen, digest
@@ -100,14 +99,4 @@ def read_document(path: Path, model: type[Document]) -> Document:
 
 def write_json(path: Path, data: Any) -> None:
     """Write readable JSON in one step: a reader sees the old file or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomic(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode(), 0o644)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from akotf.facts.files import write_atomic
 from akotf.model.profile import DeviceProfile, unmeasured_cpu
 from akotf.model.units import Estimate, parse_gpu_name
 from akotf.profiling.lock import experiment
@@ -146,6 +147,4 @@ def _write(file: Path, profiles: tuple[DeviceProfile, ...], load: float) -> None
     text = json.dumps(
         {"schema": _SCHEMA, "load": load, "devices": [profile.to_json() for profile in profiles]}, indent=2
     )
-    draft = file.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(file)
+    write_atomic(file, (text + "\n").encode(), durable=False)

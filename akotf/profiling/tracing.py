@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from akotf.errors import AkotfError, ConfigError
+from akotf.facts.files import write_atomic
 from akotf.isolation import run_limited
 from akotf.model.base import digest
 from akotf.model.config import WorkloadSpec
@@ -86,9 +86,7 @@ def cached_trace(
     except (AkotfError, OSError, ValueError) as error:
         return None, f"the model is not traced, its declared figures are used: {error}"
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(json.dumps(profile.to_json(), indent=2) + "\n", encoding="utf-8")
-    draft.replace(file)
+    write_atomic(file, (json.dumps(profile.to_json(), indent=2) + "\n").encode(), durable=False)
     return profile, ""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import IntegrityError
+from akotf.facts.files import sync_folder
 from akotf.model.base import canonical_json
 from akotf.model.chain import check_chain
 from akotf.model.config import Baseline, DesiredState
@@ -23,7 +24,7 @@ from akotf.record.drifts import drift_history
 from akotf.record.outputs import hash_outputs
 from akotf.record.provenance import statement
 from akotf.record.signing import Signer
-from akotf.store.files import make_folder, store_error, sync_folder, write_atomic
+from akotf.store.files import make_folder, store_error, write_atomic
 
 MANIFEST = "manifest.json"
 STATEMENT = "provenance.intoto.json"

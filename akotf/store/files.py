@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 from akotf.errors import StoreError
+from akotf.facts import files
 
 #: File systems over a network: SQLite's WAL needs memory shared by all writers, and locks there may be advisory only.
 _NETWORK = frozenset(
@@ -32,20 +31,8 @@ _NETWORK = frozenset(
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Replace `path` by `data`: a temporary file in the same folder, fsync, rename, fsync of the folder. OSError."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fchmod(stream.fileno(), mode & ~_umask())
-            os.fsync(stream.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
-    sync_folder(path.parent)
+    """Replace `path` by `data`, whole and durably, with `mode` less what the umask takes away. OSError."""
+    files.write_atomic(path, data, mode & ~_umask())
 
 
 def _umask() -> int:
@@ -55,15 +42,6 @@ def _umask() -> int:
             if line.startswith("Umask:"):
                 return int(line.split()[1], 8)
     return 0o022
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename or a new name in `folder` survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def make_folder(folder: Path) -> None:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import StoreError
+from akotf.facts.files import sync_folder
 from akotf.model.base import canonical_json
 from akotf.model.chain import check_chain, seal
 from akotf.model.finding import Finding
 from akotf.model.journal import Actor, Entry
 from akotf.ports import Clock
-from akotf.store.files import make_folder, network_filesystem, store_error, sync_folder
+from akotf.store.files import make_folder, network_filesystem, store_error
 
 SCHEMA = 1
 _BUSY = 60.0  # s that a writer waits for another; an append holds the lock for milliseconds

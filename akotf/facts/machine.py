@@ -1,12 +1,10 @@
-"""The machine itself: processor, memory, kernel, and a fingerprint for measurements that are kept."""
+"""The machine itself: processor, memory, kernel."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import socket
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable
 
 
 def hostname() -> str:
@@ -88,27 +86,7 @@ def describe(gpus: Iterable[Dict[str, Any]] = ()) -> Dict[str, Any]:
         "memory_bytes": memory_total(),
         "kernel": kernel(),
         "gpus": [{key: gpu.get(key) for key in ("name", "uuid", "memory_total")} for gpu in gpus],
-        "fingerprint": fingerprint(gpus),
     }
-
-
-def fingerprint(gpus: Iterable[Dict[str, Any]] = (), extra: Optional[Dict[str, str]] = None) -> str:
-    """`sha256:` digest of what makes a speed measured here hold here: processor, usable CPUs and memory, GPUs.
-
-    Memory counts in whole GiB (the kernel's own share moves with its version); the host's name does not count.
-    `extra` adds what the caller's measurement depends on, such as the version of torch.
-    """
-    parts = {
-        "cpu_model": cpu_model(),
-        "cpu_count": len(cpus_online()),
-        "cpus_usable": cpus_usable(),
-        "memory_gib": round(memory_total() / 2**30),
-        "architecture": os.uname().machine,
-        "gpus": [[gpu.get("name"), gpu.get("uuid"), gpu.get("driver")] for gpu in gpus],
-        "extra": extra or {},
-    }
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def _meminfo(key: str) -> int:

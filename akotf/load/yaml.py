@@ -35,7 +35,9 @@ def read(path: Path, file: str | None = None) -> Node:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"can't read {name}: {error.strerror}", where=name) from error
+        raise ConfigError(
+            f"can't read {name}: {error.strerror}", where=name, remedy="check its permissions"
+        ) from error
     return parse(data, name)
 
 

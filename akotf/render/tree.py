@@ -55,5 +55,6 @@ def _check_paths(node_directory: Path, state_path: Path, interpreter: str) -> No
     relative = [f"{name} = {path}" for name, path in paths.items() if not path.startswith("/")]
     if relative or "\n" in interpreter:
         raise ConfigError(
-            "these paths must be absolute, on one line: " + ", ".join(relative or [repr(interpreter)])
+            "these paths must be absolute, on one line: " + ", ".join(relative or [repr(interpreter)]),
+            remedy="start akotf with the absolute path of its Python",
         )

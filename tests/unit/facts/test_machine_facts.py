@@ -1,5 +1,6 @@
 """Facts of the machine."""
 
+import json
 import os
 
 import pytest
@@ -23,19 +24,7 @@ def test_the_figures_agree_with_the_kernels() -> None:
     assert machine.cpu_model()
 
 
-def test_the_fingerprint_is_steady_and_sees_a_gpu_and_a_library() -> None:
-    plain = machine.fingerprint()
-    assert plain == machine.fingerprint()
-    assert plain.startswith("sha256:")
-    gpu = {"name": "NVIDIA H100", "uuid": "GPU-1", "driver": "570.1", "utilization": 5}
-    with_gpu = machine.fingerprint([gpu])
-    assert with_gpu != plain
-    assert machine.fingerprint([{**gpu, "utilization": 90}]) == with_gpu
-    assert machine.fingerprint([{**gpu, "driver": "580.1"}]) != with_gpu
-    assert machine.fingerprint(extra={"torch": "2.13"}) != plain
-
-
 def test_the_description_is_json_of_this_machine() -> None:
     found = machine.describe()
     assert found["hostname"] == os.uname().nodename
-    assert found["fingerprint"] == machine.fingerprint()
+    assert json.loads(json.dumps(found)) == found

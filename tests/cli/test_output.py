@@ -56,6 +56,7 @@ def test_json_of_every_command_that_reads_parses_alone(applied: Any, tmp_path: P
     assert found["audit verify"]["head"] == found["audit log"]["entries"][-1]["hash"]
     assert found["verify"]["intact"] is True
     assert found["records"]["runs"][0]["run"] == found["cancel"]["id"] == found["monitor"]["id"] == run["id"]
+    assert found["records"]["runs"][0]["observed_step_time"] > 0
     assert found["activity"]["outputs"] == [str(tmp_path / "profile.json")]
     assert found["replay"]["selection"]["winner"] == run["candidate"]
 

@@ -211,6 +211,7 @@ The process gets exactly `environment`, and:
 | `AKOTF_RUN_ID`, `AKOTF_ATTEMPT` | which run, which attempt |
 | `AKOTF_RUN_DIRECTORY` | folder of the run |
 | `AKOTF_CHECKPOINTS`, `AKOTF_OUTPUTS` | where checkpoints and outputs go |
+| `AKOTF_CHECKPOINT_KEEP` | how many complete checkpoints to keep |
 | `AKOTF_HEARTBEAT` | the file in which to tell the progress |
 | `AKOTF_HYPERPARAMETERS` | the file with the approved hyperparameters, to read at the start |
 | `AKOTF_BASELINE` | digest of the baseline, for checkpoint manifests |

@@ -43,6 +43,7 @@ def environment(request: RunRequest) -> dict[str, str]:
         "AKOTF_RUN_ID": request.run_id,
         **marks(request),
         "AKOTF_CHECKPOINTS": f"{request.run_directory}/checkpoints",
+        "AKOTF_CHECKPOINT_KEEP": str(request.checkpoint_keep),
         "AKOTF_OUTPUTS": f"{request.run_directory}/outputs",
         "AKOTF_HEARTBEAT": request.heartbeat,
         "AKOTF_HYPERPARAMETERS": f"{request.node_directory}/{HYPERPARAMETERS}",

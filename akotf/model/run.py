@@ -67,6 +67,7 @@ class RunRequest(Frozen):
     storage: tuple[StorageMount, ...] = ()
     image: str = ""
     resume_from: str = ""  # folder of a complete checkpoint
+    checkpoint_keep: int = 3  # complete checkpoints that the training keeps
 
     @property
     def heartbeat(self) -> str:

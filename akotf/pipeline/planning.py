@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from akotf.choose.selection import choose
 from akotf.clouds.prices import load_prices
 from akotf.errors import AkotfError, ConfigError, NoFeasibleCandidate
 from akotf.load.environment import load as load_environment
+from akotf.model.base import canonical_json
 from akotf.model.config import DesiredState
-from akotf.model.finding import Finding, has_errors
+from akotf.model.finding import Finding, Position, Severity, has_errors
 from akotf.model.plan import Chosen, PlanInputs, Snapshot
 from akotf.model.policy import Judgement, Stage
 from akotf.model.profile import DeviceProfile, WorkloadProfile
@@ -178,12 +181,47 @@ def make_plan(s: Session, state: DesiredState, scope: str = "") -> Planned:
 
 def replay(s: Session, digest: str) -> Chosen:
     """Compute a past plan and selection again from its frozen inputs, offline: the same bytes."""
-    inputs = PlanInputs.model_validate_json(s.objects.get(digest))
+    return replay_inputs(PlanInputs.model_validate_json(s.objects.get(digest)))
+
+
+def replay_inputs(inputs: PlanInputs) -> Chosen:
+    """Plan and selection that follow from frozen inputs; AkotfError when another planner made them."""
     if inputs.planner != PLANNER_VERSION:
         raise AkotfError(
             f"these inputs were planned by planner {inputs.planner}; this is planner {PLANNER_VERSION}",
-            where=digest,
+            where=inputs.digest(),
             remedy="replay with the akotf version that the run's provenance names",
         )
     result = plan(inputs)
     return Chosen(plan=result, selection=choose(inputs, result))
+
+
+def replay_evidence(folder: Path) -> list[Finding]:
+    """Whether candidates and selection of an evidence folder follow from its inputs, computed again offline."""
+    where = Position(file=str(folder / "inputs.json"))
+    try:
+        chosen = replay_inputs(PlanInputs.model_validate_json((folder / "inputs.json").read_bytes()))
+        kept = {
+            name: json.loads((folder / f"{name}.json").read_bytes()) for name in ("candidates", "selection")
+        }
+    except AkotfError as error:
+        return [
+            Finding(rule="evidence/not-replayed", message=error.message, severity=Severity.NOTE, position=where,
+                    remedy=error.remedy)
+        ]  # fmt: skip
+    except (OSError, ValueError) as error:
+        return [
+            Finding(
+                rule="evidence/replay", message=f"the plan can't be computed again: {error}", position=where
+            )
+        ]
+    again = {"candidates": chosen.plan.to_json(), "selection": chosen.selection.to_json()}
+    return [
+        Finding(
+            rule="evidence/replay",
+            message=f"{name}.json is not what follows from inputs.json",
+            position=where,
+        )
+        for name in again
+        if canonical_json(again[name]) != canonical_json(kept[name])
+    ]

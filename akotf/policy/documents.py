@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from akotf.model.config import DesiredState, RunSpec
+from akotf.model.config import DesiredState, RunSpec, ScopeKind
 from akotf.model.plan import Candidate, Chosen
 from akotf.model.tfplan import ResourceChange, TfPlan
 from akotf.model.units import Estimate
@@ -90,12 +90,14 @@ def _run(spec: RunSpec) -> dict[str, Any]:
 def _selection(state: DesiredState, candidate: Candidate) -> dict[str, Any]:
     offer = candidate.offer
     scope = state.environment.scopes.get(candidate.scope)
+    # A cloud gives whole machines; elsewhere a run holds the GPUs that it takes.
+    gpus = offer.gpus if offer.kind is ScopeKind.CLOUD else state.run.limits.gpus_of(offer.gpus)
     return {
         "kind": "selection", "candidate": candidate.id, "scope": candidate.scope, "scope_kind": offer.kind.value,
         "backend": offer.backend, "provider": scope.provider if scope else "", "placement": offer.placement,
         "region": offer.placement if offer.kind.value == "cloud" else "",
         "machine": offer.machine, "market": offer.market.value, "gpu": offer.device.name if offer.gpus else "",
-        "nodes": candidate.nodes, "gpus_per_node": offer.gpus, "gpus": candidate.nodes * offer.gpus,
+        "nodes": candidate.nodes, "gpus_per_node": gpus, "gpus": candidate.nodes * gpus,
         "cpus": candidate.nodes * offer.cpus, "memory": candidate.nodes * offer.memory,
         "price": None if offer.price is None else float(offer.price), "currency": offer.currency,
         "time": _estimate(candidate.time), "cost": _estimate(candidate.cost),

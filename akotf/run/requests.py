@@ -52,6 +52,7 @@ def build_request(
         cpu_slots=tuple(int(slot) for slot in outputs.get("cpu_slots") or ()),
         storage=spec.storage,
         image=spec.image.reference,
+        checkpoint_keep=spec.checkpoint.keep,
     )
 
 

@@ -48,10 +48,11 @@ class Training:
         total_steps: Optional[int] = None,
         *,
         defaults: Optional[Dict[str, Any]] = None,
-        keep: int = 3,
+        keep: Optional[int] = None,
         heartbeat_interval: float = 0.5,
         directory: str = "akotf-run",
     ) -> None:
+        keep = int(os.environ.get("AKOTF_CHECKPOINT_KEEP") or 3) if keep is None else keep
         if keep < 1:
             raise ValueError(
                 "keep must be at least 1: the newest complete checkpoint is what a restart needs"

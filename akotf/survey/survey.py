@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from akotf.clouds.prices import PriceRow
-from akotf.model.config import DesiredState, Market, ScopeKind, ScopeSpec
+from akotf.model.config import DesiredState, Limits, Market, ScopeKind, ScopeSpec
 from akotf.model.plan import Offer, Snapshot
 from akotf.model.profile import DeviceProfile, unmeasured_cpu
 from akotf.model.units import Estimate, Rate, format_duration
@@ -57,9 +57,9 @@ def survey(
     today = dt.datetime.fromisoformat(now).date()
     for name, scope in state.environment.scopes.items():
         if scope.kind is ScopeKind.LOCAL:
-            found = list(_local(name, scope, devices, machine))
+            found = list(_local(name, scope, devices, machine, state.run.limits))
         elif scope.kind is ScopeKind.HPC:
-            found = list(_hpc(name, scope))
+            found = list(_hpc(name, scope, state.run.limits))
         else:
             found = list(_cloud(name, scope, prices, today))
         offers += found
@@ -69,14 +69,16 @@ def survey(
 
 
 def _local(
-    name: str, scope: ScopeSpec, devices: Sequence[DeviceProfile], machine: Mapping[str, Any]
+    name: str, scope: ScopeSpec, devices: Sequence[DeviceProfile], machine: Mapping[str, Any], limits: Limits
 ) -> Iterator[Offer]:
     placement = re.sub(r"[^a-z0-9-]+", "-", str(machine.get("hostname", "")).split(".")[0].lower()).strip("-")
     placement = placement or "local"
     counts = machine.get("gpus", {})
     for device in devices:
         gpus = 0 if device.name == "cpu" else int(counts.get(device.name, 1))
-        price, price_source = _node_price(scope.price, gpus, free="own machine, no price declared")
+        price, price_source = _node_price(
+            scope.price, _charged(limits, gpus), free="own machine, no price declared"
+        )
         source = f"measured here {device.measured_at[:10]}" if device.measured_at else "not measured"
         yield Offer(
             id=f"{name}/{placement}/{device.name}", scope=name, kind=scope.kind, backend=scope.backend or "local",
@@ -86,7 +88,7 @@ def _local(
         )  # fmt: skip
 
 
-def _hpc(name: str, scope: ScopeSpec) -> Iterator[Offer]:
+def _hpc(name: str, scope: ScopeSpec, limits: Limits) -> Iterator[Offer]:
     nodes = scope.nodes
     if nodes is None:
         return
@@ -96,7 +98,7 @@ def _hpc(name: str, scope: ScopeSpec) -> Iterator[Offer]:
         if nodes.gpu and gpus
         else unmeasured_cpu(nodes.cpus, nodes.memory, "default: server cores, not measured")
     )
-    price, price_source = _node_price(scope.price, gpus, free="")
+    price, price_source = _node_price(scope.price, _charged(limits, gpus), free="")
     placement = scope.partition or "default"
     yield Offer(
         id=f"{name}/{placement}/{device.name}", scope=name, kind=scope.kind, backend=scope.backend or "slurm",
@@ -137,6 +139,11 @@ def _price_source(row: PriceRow, market: Market, today: dt.date) -> str:
     age = (today - row.dated(market)).days
     old = f", {age} days old" if age > _FRESH_DAYS else ""
     return f"price book of {row.dated(market)}{old}"
+
+
+def _charged(limits: Limits, gpus: int) -> int:
+    """The GPUs of a node that a rate for a GPU counts: those the run takes; all where it can't take any of them."""
+    return limits.gpus_of(gpus) or gpus
 
 
 def _node_price(rate: Rate | None, gpus: int, free: str) -> tuple[Decimal | None, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from akotf.errors import AkotfError, StoreError
-from akotf.pipeline.planning import load, replay
+from akotf.model.finding import Severity
+from akotf.model.run import AttemptOutcome
+from akotf.pipeline import healing
+from akotf.pipeline.planning import load, replay, replay_evidence
 
 
 def planned(world: Any, scope: str = "") -> Any:
@@ -65,3 +69,24 @@ def test_every_planning_is_on_record_with_what_it_was_made_from(world: Any) -> N
     assert body["winner"] == "workstation/desk/cpu/n1"
     for name in ("inputs", "chosen", "revision"):
         assert world.objects.get(body[name])
+
+
+def test_evidence_whose_choice_does_not_follow_from_its_inputs_is_found(world: Any) -> None:
+    live = world.start()
+    world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
+    healing.settle(world.session)
+    folder = world.layout.run_evidence(live.run.id)
+    assert replay_evidence(folder) == []
+
+    path = folder / "selection.json"
+    forged = json.loads(path.read_text())
+    forged["winner"] = "workstation/desk/cpu/n2"
+    path.write_text(json.dumps(forged))
+    (finding,) = replay_evidence(folder)
+    assert (finding.rule, finding.severity) == ("evidence/replay", Severity.ERROR)
+    assert "selection.json" in finding.message
+
+    path = folder / "inputs.json"
+    path.write_text(path.read_text().replace('"planner": "1"', '"planner": "0"'))
+    (note,) = replay_evidence(folder)
+    assert (note.rule, note.severity) == ("evidence/not-replayed", Severity.NOTE)

@@ -180,3 +180,13 @@ def test_many_destroys_are_denied_unless_asked_for(count, asked_for, denies):
 def test_a_heal_that_replaces_is_denied():
     plan = TfPlan(root="/r", changes=(change("pool", "delete", "create"), change("baseline", "update")))
     assert denied(Stage.DRIFT, *tfplan_document(plan, {"destroy": False})) == [("heal-scope", "pool")]
+
+
+def test_a_run_counts_the_gpus_it_takes_and_a_cloud_the_machines_it_gives():
+    """4 GPUs a node of machines with 8: 2 nodes hold 8 of a cluster's GPUs, and all 16 of the cloud's machines."""
+    cloud = chosen(nodes=2, gpus=8)
+    offer = cloud.plan.candidates[0].offer.model_copy(update={"kind": ScopeKind.HPC, "scope": "campus"})
+    candidate = cloud.plan.candidates[0].model_copy(update={"offer": offer, "scope": "campus"})
+    cluster = cloud.model_copy(update={"plan": cloud.plan.model_copy(update={"candidates": (candidate,)})})
+    counts = [selection_document(state(), found)[1][0][1]["gpus"] for found in (cloud, cluster)]
+    assert counts == [16, 8]

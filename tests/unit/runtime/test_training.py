@@ -151,6 +151,14 @@ def test_newest_are_kept(tmp_path: Path, keep: int) -> None:
     assert names == [f"step-{step:08d}" for step in range(600 - 100 * keep, 600, 100)]
 
 
+def test_the_environment_says_how_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AKOTF_CHECKPOINT_KEEP", "1")
+    training = Training(directory=str(tmp_path))
+    for step in (100, 200):
+        training.save(step, write)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-00000200"]
+
+
 def test_new_one_stays_beside_later_ones_of_an_abandoned_try(tmp_path: Path) -> None:
     """After going back to step 100, what was saved at 300 must not push the new 200 out."""
     training = Training(keep=2, directory=str(tmp_path))

@@ -102,6 +102,17 @@ def test_a_partition_from_its_declared_inventory() -> None:
     assert offer.interruptions_per_hour * 24 * 1000 == pytest.approx(6.50 / 2)
 
 
+def test_a_rate_for_a_gpu_counts_the_gpus_that_the_run_takes() -> None:
+    """0.60 USD an hour and GPU: one of a node's four costs 0.60, all four 2.40; whole nodes cost what they cost."""
+    wanted = state(campus={"kind": "hpc", "nodes": NODES, "price": "0.60 USD/gpu/h"})
+    for gpus, price in ((1, "0.60"), (4, "2.40")):
+        limits = wanted.run.limits.model_copy(update={"gpus": gpus})
+        asked = wanted.model_copy(update={"run": wanted.run.model_copy(update={"limits": limits})})
+        offer = one(survey(asked, (CPU,), MACHINE, load_prices(), now=NOW))
+        assert (offer.gpus, offer.price) == (4, Decimal(price))
+    assert one(take(campus={"kind": "hpc", "nodes": NODES, "price": "3 USD/node/h"})).price == 3
+
+
 def test_a_partition_without_price_or_wait() -> None:
     offer = one(take(campus={"kind": "hpc", "nodes": NODES}))
     assert offer.price is None

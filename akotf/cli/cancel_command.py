@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         view.line(f"run {found.id} is already {found.state}")
         view.result(run_json(found), "")
         return 0
+    found = healing.submitted(session, found)
     ended = healing.cancel(session, live_of(session, found), grace=parse_duration(arguments.grace))
     view.result(run_json(ended.run), "")
     return 0

@@ -7,6 +7,7 @@ import argparse
 from akotf.cli.apply_command import follow
 from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
 from akotf.cli.view import View
+from akotf.pipeline.healing import submitted
 
 EXAMPLES = ("akotf monitor environments/quickstart",)
 
@@ -27,6 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
         view.result(run_json(found), "")
         return 0
     try:
-        return follow(session, view, found)
+        return follow(session, view, submitted(session, found))
     finally:
         view.close()

@@ -15,7 +15,7 @@ from akotf.model.units import format_duration
 from akotf.monitor import detect
 from akotf.pipeline import recording
 from akotf.pipeline.judging import judge_heal
-from akotf.pipeline.live import BASELINE_ADDRESS, Live, live_of, status_of, stored
+from akotf.pipeline.live import BASELINE_ADDRESS, Live, live_of, require_here, status_of, stored
 from akotf.pipeline.session import Session
 from akotf.run import attempts
 
@@ -130,16 +130,26 @@ def settle(s: Session) -> Run | None:
     run = attempts.latest(s.layout)
     if run is None or not run.attempts:
         return run
-    if run.attempts[-1].handle is None and not run.state.final:
-        with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
-            # From disk again: who held the lease may have submitted it.
-            run = _recovered(s, attempts.load_run(s.layout, run.id))
+    run = submitted(s, run)
     if run.state.final:
         _record_late(s, run)
         return run
     live = live_of(s, run)
     status = status_of(s, live)
     return attempt_ended(s, live, status).run if status.state.final else run
+
+
+def submitted(s: Session, run: Run) -> Run:
+    """The run with its last attempt at the backend: a submission that a crash cut off is adopted or done again.
+
+    Who wants to end such a run asks for this too: what the crash had set going may start a moment later.
+    """
+    if run.state.final or not run.attempts or run.attempts[-1].handle is not None:
+        return run
+    require_here(s, run)
+    with s.leases.acquire(s.layout.environment.name, "settle", timeout=SETTLE_WAIT):
+        # From disk again: who held the lease may have submitted it.
+        return _recovered(s, attempts.load_run(s.layout, run.id))
 
 
 def _record_late(s: Session, run: Run) -> None:

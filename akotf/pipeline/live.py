@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from akotf.errors import StoreError
 from akotf.model.config import Baseline, DesiredState
 from akotf.model.plan import Candidate, Chosen, PlanInputs
 from akotf.model.run import AttemptStatus, Handle, Run, RunRequest
@@ -64,6 +65,7 @@ def live_of(s: Session, run: Run, *, attempt: int = 0) -> Live:
 
     `attempt` 0 means the latest.
     """
+    require_here(s, run)
     request, handle = attempts.current(s.layout, run, attempt)
     environment, scope, placement = run.deployment.split("/")
     folders = {"folder": s.layout.environment, "template_folder": s.layout.environment}
@@ -78,6 +80,18 @@ def live_of(s: Session, run: Run, *, attempt: int = 0) -> Live:
         request=request,
         handle=handle,
     )
+
+
+def require_here(s: Session, run: Run) -> None:
+    """StoreError when the folder was moved under a run that has not ended: all of it has the old paths."""
+    here, there = s.layout.run(run.id), Path(run.directory)
+    if run.state.final or here == there or (there.exists() and here.samefile(there)):
+        return
+    old = there.parents[2]
+    raise StoreError(
+        f"run {run.id} has not ended, and its environment was moved away from {old}", where=str(s.layout.environment),
+        remedy=f"move the folder back to {old}, or link it there: the training writes to that place",
+    )  # fmt: skip
 
 
 def status_of(s: Session, live: Live) -> AttemptStatus:

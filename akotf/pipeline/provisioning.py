@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.apply import deploy, destroy
-from akotf.errors import AkotfError, ApprovalError
+from akotf.errors import AkotfError, ApprovalError, TerraformError
 from akotf.model.config import DesiredState, ScopeKind
 from akotf.model.plan import Candidate
 from akotf.model.policy import Judgement, Outcome, Stage
@@ -18,10 +18,13 @@ from akotf.model.run import Run, RunState
 from akotf.model.tfplan import Approval, Deployment, TfPlan
 from akotf.model.tree import FileTree
 from akotf.pipeline.judging import judge_applied, judge_stage, judge_tfplan, require
+from akotf.pipeline.live import stored
 from akotf.pipeline.planning import Planned, load, loaded, make_plan
 from akotf.pipeline.session import Session
 from akotf.policy.documents import tfplan_document
-from akotf.render.tree import render
+from akotf.render.hcl import local_backend
+from akotf.render.provider import INTERPRETER_FILE
+from akotf.render.tree import BACKEND, render
 from akotf.run import attempts
 
 
@@ -184,7 +187,7 @@ def deployments(s: Session) -> list[Deployment]:
     for path in sorted(base.glob("*/*/terraform.tfstate")):
         scope, placement = path.parts[-3:-1]
         deployment = Deployment(environment=_environment_name(s), scope=scope, placement=placement)
-        if s.layout.root(deployment).is_dir() and has_resources(path):
+        if has_resources(path):
             found.append(deployment)
     return found
 
@@ -200,7 +203,39 @@ def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_t
             environment=state.environment.name,
             deployment=deployment,
             on_event=lambda event: s.emit("terraform", event),
+            tree=_tree_to_destroy(s, deployment),
         )
+    left = s.layout.state(deployment)
+    if left.exists() and has_resources(left):
+        raise TerraformError(
+            "Terraform destroyed what it saw, and the state still lists resources", where=str(left),
+            remedy=f"akotf plan {s.layout.environment} shows them; then destroy again",
+        )  # fmt: skip
+
+
+def _tree_to_destroy(s: Session, deployment: Deployment) -> FileTree | None:
+    """What to write into the root before: None while the root looks at the state that is here.
+
+    A root that is gone, and one that came with a moved folder and still names the state of the old place, are written
+    again from the tree that was approved for the deployment's last run.
+    """
+    root = s.layout.root(deployment)
+    here = {
+        BACKEND: local_backend(s.layout.state(deployment)).encode(),
+        INTERPRETER_FILE: f"{s.interpreter}\n".encode(),
+    }
+    backend = root / BACKEND
+    if backend.is_file() and backend.read_bytes() == here[BACKEND]:
+        return None
+    runs = [run for run in attempts.list_runs(s.layout) if run.deployment == deployment.id]
+    if not runs:
+        raise AkotfError(
+            "the Terraform root is gone or names another state, and no run says what was approved for it",
+            where=str(root),
+            remedy=f"akotf plan {s.layout.environment} writes it again; then destroy",
+        )
+    approved = FileTree.from_json(stored(s, runs[-1].tree))
+    return FileTree({**approved.files, **here}, approved.executable)
 
 
 def tear_down_all(s: Session, *, lock_timeout: float = 0.0) -> list[Deployment]:

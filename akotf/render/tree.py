@@ -14,7 +14,8 @@ from akotf.render.provider import INTERPRETER_FILE, LAUNCHER, launcher_paths
 from akotf.render.template import static_root, vendored_modules
 from akotf.render.values import FILE, encode, refuse_altered, values
 
-_BACKEND = "backend.tf"
+#: The one file of HCL that is generated: where the state lies.
+BACKEND = "backend.tf"
 
 
 def render(
@@ -28,10 +29,10 @@ def render(
     """
     _check_paths(node_directory, state_path, interpreter)
     root = static_root(state, candidate)
-    if _BACKEND in root:
+    if BACKEND in root:
         raise ConfigError(
             "a template must not choose the state backend", where=str(state.template_folder / "terraform"),
-            remedy=f"remove {_BACKEND}: akotf writes it",
+            remedy=f"remove {BACKEND}: akotf writes it",
         )  # fmt: skip
     digests = {"baseline": baseline_digest, "selection": selection_digest, "approval": approval}
     found = values(state, candidate, deployment, node_directory=node_directory, digests=digests)
@@ -39,7 +40,7 @@ def render(
     files = {
         **root,
         **vendored_modules(state, root),
-        _BACKEND: local_backend(state_path).encode(),
+        BACKEND: local_backend(state_path).encode(),
         FILE: encode(found),
         INTERPRETER_FILE: f"{interpreter}\n".encode(),
         **dict.fromkeys(launchers, LAUNCHER),

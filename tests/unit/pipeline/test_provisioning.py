@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from akotf.errors import (
     Locked,
     NoFeasibleCandidate,
     PolicyDenied,
+    TerraformError,
 )
 from akotf.model.run import AttemptOutcome, RunState
+from akotf.model.tfplan import ResourceChange
 from akotf.pipeline import provisioning
 from akotf.pipeline.healing import settle
 from akotf.pipeline.live import live_of
@@ -188,7 +191,7 @@ def test_a_held_lease_stops_it_with_who_and_what(world: Any) -> None:
     assert world.events == []
 
 
-def test_tearing_down_is_for_what_has_a_state_and_a_root(world: Any, make_change: Any) -> None:
+def test_tearing_down_is_for_what_a_state_lists(world: Any, make_change: Any) -> None:
     assert provisioning.deployments(world.session) == []
     live = world.start()
     state = world.layout.state(live.deployment)
@@ -198,10 +201,10 @@ def test_tearing_down_is_for_what_has_a_state_and_a_root(world: Any, make_change
     world.terraform.planned[str(world.root)] = (
         make_change("module.local_gpu.akotf_local_pool.this", "delete", before={"deployment": "x"}),
     )
+    empties(world, state)
     assert provisioning.tear_down_all(world.session) == [live.deployment]
     assert world.kinds()[-2:] == ["destroy.intent", "destroy.done"]
     assert ("trial", "destroy") in world.leases.taken
-    state.write_text('{"resources": []}')
     assert provisioning.deployments(world.session) == []
 
 
@@ -224,3 +227,70 @@ def test_a_submission_that_fails_for_good_ends_the_run(world: Any) -> None:
     assert run.state is RunState.FAILED
     assert world.kinds()[-2:] == ["attempt.ended", "run.ended"]
     assert settle(world.session) == run  # nothing to ask, nothing to adopt
+
+
+def deployed_state(world: Any, live: Any) -> Any:
+    """A state file as Terraform leaves it, with a resource in it."""
+    state = world.layout.state(live.deployment)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text('{"version": 4, "resources": [{"type": "akotf_local_pool"}]}')
+    return state
+
+
+def ended_with_a_state(world: Any) -> tuple[Any, Any]:
+    live = world.start()
+    world.backend.end(live.request.key, AttemptOutcome.FAILED, 1)
+    settle(world.session)
+    world.terraform.planned[str(world.root)] = (
+        ResourceChange(address="module.local_gpu.akotf_local_pool.this", type="akotf_local_pool", actions=("delete",)),
+    )  # fmt: skip
+    return live, deployed_state(world, live)
+
+
+def empties(world: Any, state: Any) -> None:
+    """Terraform's apply, which takes the resources out of the state that the root names."""
+    apply = world.terraform.apply
+
+    def applied(plan: Any, on_event: Any = None) -> None:
+        apply(plan, on_event)
+        if str(state) in (world.root / "backend.tf").read_text():
+            state.write_text('{"version": 4, "resources": []}')
+
+    world.terraform.apply = applied
+
+
+def test_a_root_that_is_gone_is_written_again_to_destroy_what_its_state_lists(world: Any) -> None:
+    live, state = ended_with_a_state(world)
+    empties(world, state)
+    shutil.rmtree(world.root)
+    assert provisioning.deployments(world.session) == [live.deployment]
+    assert provisioning.tear_down_all(world.session) == [live.deployment]
+    assert (world.root / "main.tf").is_file()
+    assert provisioning.deployments(world.session) == []
+
+
+def test_a_root_of_a_moved_folder_looks_at_the_state_that_moved_with_it(world: Any) -> None:
+    """Else Terraform finds nothing at the old place, and a lease would stay that was told to be destroyed."""
+    _, state = ended_with_a_state(world)
+    empties(world, state)
+    backend = world.root / "backend.tf"
+    backend.write_text(backend.read_text().replace(str(state), "/elsewhere/terraform.tfstate"))
+    provisioning.tear_down_all(world.session)
+    assert str(state) in backend.read_text()
+    assert provisioning.deployments(world.session) == []
+
+
+def test_a_state_that_still_lists_resources_is_no_success(world: Any) -> None:
+    ended_with_a_state(world)
+    world.terraform.planned[str(world.root)] = ()
+    with pytest.raises(TerraformError, match="still lists resources"):
+        provisioning.tear_down_all(world.session)
+
+
+def test_a_root_that_is_gone_without_any_run_says_how_to_write_it_again(world: Any) -> None:
+    ended_with_a_state(world)
+    shutil.rmtree(world.root)
+    shutil.rmtree(world.layout.runs)
+    with pytest.raises(AkotfError, match="no run says") as told:
+        provisioning.tear_down_all(world.session)
+    assert "akotf plan" in told.value.remedy

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from akotf.errors import BackendError, StoreError, TerraformError, TransientBackendError
+from akotf.model.layout import Layout
 from akotf.model.run import AttemptOutcome, AttemptStatus, RunState
 from akotf.pipeline import healing
 from akotf.pipeline.live import live_of
@@ -133,6 +135,39 @@ def test_a_crash_between_submission_and_record_is_settled_by_adopting(world: Any
     assert run.attempts[-1].handle.key == f"{run.id}-a1"
     assert list(world.backend.started.values()) == [1]
     assert healing.settle(world.session) == run
+
+
+def test_a_run_whose_submission_was_cut_off_can_be_cancelled(world: Any) -> None:
+    """Adopted first: what the crash had set going must not go on behind a run that is on record as cancelled."""
+    submit = world.backend.submit
+
+    def submit_and_die(request: Any) -> Any:
+        submit(request)
+        raise SystemExit
+
+    world.backend.submit = submit_and_die
+    with pytest.raises(SystemExit):
+        world.up()
+    run = healing.submitted(world.session, attempts.latest(world.layout))
+    ended = healing.cancel(world.session, live_of(world.session, run), grace=1.0)
+    assert ended.run.state is RunState.CANCELLED
+    assert list(world.backend.started.values()) == [1]
+    assert healing.submitted(world.session, ended.run) == ended.run
+
+
+def test_a_folder_moved_under_a_live_run_says_where_it_belongs(world: Any) -> None:
+    """Its training goes on writing to the old place: whoever looked here would wait for ever."""
+    live = world.start()
+    moved = replace(world.session, layout=Layout(world.folder.with_name("moved")))
+    shutil.copytree(world.folder, moved.layout.environment)
+    run = attempts.latest(moved.layout)
+    for call in (lambda: live_of(moved, run), lambda: healing.settle(moved)):
+        with pytest.raises(StoreError, match="was moved away from") as told:
+            call()
+        assert str(world.folder) in told.value.remedy
+    shutil.rmtree(world.folder)
+    world.folder.symlink_to(moved.layout.environment)  # the remedy
+    assert live_of(moved, run).run == live.run
 
 
 def test_a_submission_that_came_through_while_we_waited_is_not_submitted_again(world: Any) -> None:

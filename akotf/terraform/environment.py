@@ -38,16 +38,16 @@ def cli_configuration(root: Path) -> str:
 
     A user's own CLI configuration with a `provider_installation` block would hide the root's `terraform.d/plugins`.
     """
-    plugins = json.dumps(str(root / "terraform.d" / "plugins")).replace("${", "$${").replace("%{", "%%{")
-    return (
-        "disable_checkpoint = true\n"
-        "provider_installation {\n"
-        "  filesystem_mirror {\n"
-        f"    path    = {plugins}\n"
-        f'    include = ["{LOCAL_PROVIDERS}"]\n'
-        "  }\n"
-        "  direct {\n"
-        f'    exclude = ["{LOCAL_PROVIDERS}"]\n'
-        "  }\n"
-        "}\n"
-    )
+    plugins = str(root / "terraform.d" / "plugins")
+    # As JSON: the words of this file are of the first HCL, which knows no way to write `${` but as it is, and whose
+    # quoted strings refuse the surrogate pairs of JSON's ASCII.
+    content = {
+        "disable_checkpoint": True,
+        "provider_installation": [
+            {
+                "filesystem_mirror": [{"path": plugins, "include": [LOCAL_PROVIDERS]}],
+                "direct": [{"exclude": [LOCAL_PROVIDERS]}],
+            }
+        ],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1)

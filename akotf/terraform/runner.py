@@ -191,7 +191,7 @@ class TerraformRunner:
             )
         with tempfile.TemporaryDirectory(prefix="akotf-terraform-") as folder:
             config = Path(folder) / "akotf.tfrc"
-            config.write_text(cli_configuration(root.absolute()))
+            config.write_text(cli_configuration(root.absolute()), encoding="utf-8")
             environment = scrubbed(self._environment, config=config, cache=self._cache)
             self._current = Process([str(self._binary), *argv], cwd=root, environment=environment)
             try:

@@ -239,6 +239,15 @@ def test_a_hostile_state_path_is_only_a_path(runner: TerraformRunner, tmp_path: 
     assert hostile.is_file()
 
 
+def test_the_provider_is_found_below_any_folder(
+    runner: TerraformRunner, tree_of: Callable[..., FileTree], tmp_path: Path
+) -> None:
+    root = tmp_path / "a${b %{c \"'\\ \U0001f600" / "root"
+    plan = deploy.prepare(runner, root, tree_of())
+    runner.discard(plan)
+    assert BASELINE in {change.address for change in plan.changes}
+
+
 @pytest.mark.parametrize("module", sorted(p.name for p in (REPOSITORY / "modules").iterdir() if p.is_dir()))
 def test_modules_pass_terraform_test(
     module: str, tree_of: Callable[..., FileTree], surroundings: dict[str, str], tmp_path: Path

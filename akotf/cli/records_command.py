@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-
-from rich.table import Table
+from typing import Any
 
 from akotf.cli.common import add_environment, session_of
 from akotf.cli.view import View
 from akotf.pipeline.recording import records
+
+TITLES = (
+    "run", "state", "attempts", "time: predicted", "observed", "step: predicted", "observed", "cost", "drift",
+)  # fmt: skip
+LEFT = 2  # columns of words
 
 EXAMPLES = ("akotf records environments/quickstart", "akotf records . --json")
 
@@ -25,29 +29,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         view.result({"schema": 1, "runs": rows}, "")
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in (
-        "run",
-        "state",
-        "attempts",
-        "time: predicted",
-        "observed",
-        "step: predicted",
-        "observed",
-        "cost",
-        "drift",
-    ):
-        table.add_column(title, no_wrap=True, justify="left" if title in {"run", "state"} else "right")
-    for row in rows:
-        drift = row["drift"]
-        table.add_row(
-            row["run"], row["state"], str(row["attempts"]),
-            _seconds(row["predicted_time"]), _seconds(row["observed_time"]) + _error(row["time_error"]),
-            _seconds(row["predicted_step_time"]), _seconds(row["observed_step_time"]) + _error(row["step_time_error"]),
-            row["observed_cost"] or "-", f"{len(drift['healed'])} of {len(drift['seen'])} healed",
-        )  # fmt: skip
-    view.out.print(table, soft_wrap=True)
+    if not rows:
+        view.line("this environment has no run yet")
+        return 0
+    lines = [TITLES, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(TITLES))]
+    for line in lines:  # as wide as it is: a run's name is there to be copied
+        cells = (
+            c.ljust(w) if i < LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+        )
+        print("  ".join(cells).rstrip())
     return 0
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["run"], row["state"], str(row["attempts"]),
+        _seconds(row["predicted_time"]), _seconds(row["observed_time"]) + _error(row["time_error"]),
+        _seconds(row["predicted_step_time"]), _seconds(row["observed_step_time"]) + _error(row["step_time_error"]),
+        row["observed_cost"] or "-", f"{len(row['drift']['healed'])} of {len(row['drift']['seen'])} healed",
+    )  # fmt: skip
 
 
 def _seconds(value: float | None) -> str:

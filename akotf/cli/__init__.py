@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("show and verify the journal", "Prove"),
     "verify": ("verify an evidence folder offline", "Prove"),
     "doctor": ("say what is missing for which scope, and how to get it", "Help"),
-    "schema": ("print the JSON schema of a file or a report", "Help"),
+    "schema": ("print the JSON schema of a file", "Help"),
     "completion": ("print the completion script of a shell", "Help"),
 }
 

@@ -10,7 +10,6 @@ from akotf.errors import AkotfError, ApprovalError
 from akotf.model.units import parse_duration
 from akotf.pipeline.provisioning import deployments, tear_down_all
 from akotf.run import attempts
-from akotf.wiring import user
 
 EXAMPLES = ("akotf destroy environments/quickstart", "akotf destroy . -y")
 
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.auto_approve and not _confirmed(view):
         raise ApprovalError("nothing was destroyed", remedy="akotf destroy -y approves it")
     tear_down_all(session, lock_timeout=parse_duration(arguments.lock_timeout))
-    view.line(f"destroyed by {user()}", "green")
+    view.line("destroyed: " + ", ".join(d.id for d in found), "green")
     view.result({"schema": 1, "destroyed": [d.id for d in found]}, "")
     return 0
 

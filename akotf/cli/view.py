@@ -94,7 +94,8 @@ class View:
 
     def result(self, data: Any, text: str) -> None:
         """The result of a command: JSON or text on stdout."""
-        print(json.dumps(data, indent=2, ensure_ascii=False) if self.json else text)
+        if self.json or text:
+            print(json.dumps(data, indent=2, ensure_ascii=False) if self.json else text)
 
     def close(self) -> None:
         """Take the spinner away."""

@@ -185,4 +185,4 @@ fi
 
 heading "Done"
 printf 'run       %s\nevidence  %s\noutputs   %s\n' "$RUN" "$EVIDENCE" "$OUTPUTS"
-printf 'next      akotf run %s        # another: its prediction is calibrated by this one\n' "$HERE"
+printf 'next      %s run %s    # another: its prediction is calibrated by this one\n' "$(command -v akotf)" "$HERE"

@@ -153,14 +153,14 @@ def submitted(s: Session, run: Run) -> Run:
 
 
 def _record_late(s: Session, run: Run) -> None:
-    """Write the evidence that a crash kept from being written; a failure is told and stops nobody."""
+    """Evidence and teardown that a crash cut off; a failure is told and stops nobody."""
     number = _last_submitted(run)
-    if not number or s.layout.run_evidence(run.id).is_dir():
-        return
+    if not number or s.leases.holder(s.layout.environment.name) is not None:
+        return  # nothing to tell of, or somebody is at work: he does it, or leaves it to the next
     try:
         recording.record(s, live_of(s, run, attempt=number))
     except AkotfError as error:
-        s.emit("note", f"the evidence of {run.id} can't be written: {error.message}")
+        s.emit("note", f"the evidence of {run.id} can't be completed: {error.message}")
 
 
 def _on_record(s: Session, live: Live) -> Live:

@@ -193,8 +193,9 @@ def deployments(s: Session) -> list[Deployment]:
 
 
 def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_timeout: float = 0.0) -> None:
-    """Destroy one deployment under the lease; idempotent."""
+    """Destroy one deployment under the lease; idempotent. Refused while a run lives there, also one just started."""
     with s.leases.acquire(s.layout.environment.name, "destroy", timeout=lock_timeout):
+        _refuse_live(s, deployment)
         destroy.destroy(
             s.terraform(),
             s.layout.root(deployment),
@@ -205,12 +206,21 @@ def tear_down(s: Session, state: DesiredState, deployment: Deployment, *, lock_t
             on_event=lambda event: s.emit("terraform", event),
             tree=_tree_to_destroy(s, deployment),
         )
-    left = s.layout.state(deployment)
-    if left.exists() and has_resources(left):
+    if is_deployed(s, deployment):
         raise TerraformError(
-            "Terraform destroyed what it saw, and the state still lists resources", where=str(left),
+            "Terraform destroyed what it saw, and the state still lists resources",
+            where=str(s.layout.state(deployment)),
             remedy=f"akotf plan {s.layout.environment} shows them; then destroy again",
         )  # fmt: skip
+
+
+def _refuse_live(s: Session, deployment: Deployment) -> None:
+    for run in attempts.list_runs(s.layout):
+        if run.deployment == deployment.id and not run.state.final:
+            raise AkotfError(
+                f"run {run.id} is {run.state} on {deployment.id}, which stays", where=str(s.layout.environment),
+                remedy=f"wait for it, or end it with: akotf cancel {s.layout.environment}",
+            )  # fmt: skip
 
 
 def _tree_to_destroy(s: Session, deployment: Deployment) -> FileTree | None:
@@ -251,6 +261,12 @@ def deployment_of(state: DesiredState, candidate: Candidate) -> Deployment:
     """The deployment of a candidate; the placement is made safe for paths and tags."""
     placement = re.sub(r"[^a-z0-9-]+", "-", candidate.offer.placement.lower()).strip("-") or "default"
     return Deployment(environment=state.environment.name, scope=candidate.scope, placement=placement)
+
+
+def is_deployed(s: Session, deployment: Deployment) -> bool:
+    """Whether the deployment has a state that lists anything."""
+    state = s.layout.state(deployment)
+    return state.exists() and has_resources(state)
 
 
 def has_resources(state_file: Path) -> bool:

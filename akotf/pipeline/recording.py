@@ -20,11 +20,16 @@ from akotf.run import attempts
 
 
 def record(s: Session, live: Live) -> None:
-    """Prediction error and evidence of an ended run, once; then machines go as the lifecycle says."""
+    """Prediction error and evidence of an ended run, once; then machines go as the lifecycle says.
+
+    Called again, it takes up what a crash cut off: machines that were to go and are still there.
+    """
     with s.leases.acquire(f"{s.layout.environment.name}-record", "record", timeout=120.0):
-        if s.layout.run_evidence(live.run.id).is_dir():
-            return
-        _write(s, live)
+        written = s.layout.run_evidence(live.run.id).is_dir()
+        if not written:
+            _write(s, live)
+    if written and not provisioning.is_deployed(s, live.deployment):
+        return
     wanted = live.state.environment.lifecycle.teardown
     if wanted == "always" or (wanted == "on-success" and live.run.state is RunState.SUCCEEDED):
         _tear_down(s, live)

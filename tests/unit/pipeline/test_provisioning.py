@@ -198,6 +198,12 @@ def test_tearing_down_is_for_what_a_state_lists(world: Any, make_change: Any) ->
     state.parent.mkdir(parents=True, exist_ok=True)
     state.write_text('{"resources": [{"type": "akotf_local_pool"}]}')
     assert provisioning.deployments(world.session) == [live.deployment]
+    with pytest.raises(
+        AkotfError, match="which stays"
+    ):  # under the lease: the run may have begun a moment ago
+        provisioning.tear_down_all(world.session)
+    world.backend.end(live.request.key, AttemptOutcome.FAILED, 1)
+    settle(world.session)
     world.terraform.planned[str(world.root)] = (
         make_change("module.local_gpu.akotf_local_pool.this", "delete", before={"deployment": "x"}),
     )

@@ -58,6 +58,39 @@ def test_a_failed_run_leaves_evidence_and_teaches_the_planner_nothing(world: Any
     assert "evidence.written" in world.kinds()
 
 
+def test_machines_that_a_crash_kept_from_going_go_with_the_next_command(world: Any, make_change: Any) -> None:
+    """The crash came between the evidence and the end of the machines, which the lifecycle wants gone."""
+    live = world.start()
+    state = world.layout.state(live.deployment)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text('{"resources": [{"type": "akotf_local_pool"}]}')
+    apply = world.terraform.apply
+    world.terraform.planned[str(world.root)] = (
+        make_change("module.local_gpu.akotf_local_pool.this", "delete", before={"deployment": "x"}),
+    )
+
+    def dies(*_: Any) -> None:
+        raise SystemExit
+
+    def applies(plan: Any, on_event: Any = None) -> None:
+        apply(plan, on_event)
+        state.write_text('{"resources": []}')
+
+    world.terraform.apply = dies
+    world.backend.end(live.request.key, AttemptOutcome.SUCCEEDED, 0)
+    with pytest.raises(SystemExit):
+        healing.settle(world.session)
+    assert world.layout.run_evidence(live.run.id).is_dir()
+    world.terraform.apply = applies
+    with world.leases.acquire("trial", "apply"):  # somebody is at work: not now
+        healing.settle(world.session)
+    assert "destroy.done" not in world.kinds()
+    healing.settle(world.session)
+    assert world.kinds()[-1] == "destroy.done"
+    healing.settle(world.session)
+    assert world.kinds().count("destroy.done") == 1
+
+
 def test_two_processes_that_settle_one_end_leave_one_record(world: Any) -> None:
     """Both have seen the same end; each comes with its own knowledge of the run."""
     live = world.start()

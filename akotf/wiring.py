@@ -79,12 +79,12 @@ def rules(start: Path) -> tuple[Rule, ...]:
 
 def cache_folder() -> Path:
     """Measurements of this machine and user."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "akotf"
-    home = os.environ.get("HOME")
-    if home and os.access(home, os.W_OK):
-        return Path(home) / ".cache" / "akotf"
+    base, home = Path(os.environ.get("XDG_CACHE_HOME", "")), Path(os.environ.get("HOME", ""))
+    for folder in (base / "akotf", home / ".cache" / "akotf"):
+        # a relative path is to be ignored (XDG base directories)
+        there = next((f for f in (folder, *folder.parents) if f.exists()), folder)
+        if folder.is_absolute() and there.is_dir() and os.access(there, os.W_OK):
+            return folder
     return Path(f"/var/tmp/akotf-{os.getuid()}/cache")  # noqa: S108 - per user, made 0700 by its writers
 
 
@@ -96,14 +96,17 @@ def terraform_for(start: Path) -> TerraformRunner:
 
 def actor(folder: Path, source: str) -> Actor:
     """Who does this, from where, on which commit."""
-    commit = subprocess.run(
-        ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
+    try:
+        commit = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except OSError:  # no git on this machine
+        commit = ""
     return Actor(
         user=os.environ.get("AKOTF_USER") or user(),
         host=socket.gethostname(),
         source="ci" if os.environ.get("CI") else source,
-        commit=commit.stdout.strip() if commit.returncode == 0 else "",
+        commit=commit,
     )
 
 

@@ -71,9 +71,23 @@ def dispatch(arguments: Sequence[str]) -> int:
     except AkotfError as error:
         report_error(error, as_json=as_json)
         return error.exit_code
+    except BrokenPipeError:
+        raise  # the reader went away: no fault
+    except OSError as error:
+        report_error(_of_the_machine(error), as_json=as_json)
+        return AkotfError.exit_code
     except KeyboardInterrupt:
         report_error(Interrupted("interrupted"), as_json=as_json)
         return Interrupted.exit_code
+
+
+def _of_the_machine(error: OSError) -> AkotfError:
+    """What the machine refuses, in one place for all that is not told better where it happens: a full disk, rights."""
+    return AkotfError(
+        f"the machine says: {error.strerror or error}",
+        where=str(error.filename or ""),
+        remedy="check that the place is there, is yours and has free space; `akotf doctor` says what else is missing",
+    )
 
 
 def report_error(error: AkotfError, *, as_json: bool) -> None:

@@ -81,7 +81,8 @@ class Candidate(Frozen):
     offer: Offer
     nodes: int
     processes: int  # training processes a node
-    parallelism: Literal["data", "sharded"] = "data"  # sharded (ZeRO-3, FSDP): where the state fits no other way
+    #: sharded (ZeRO-3, FSDP): where the state fits no other way
+    parallelism: Literal["data", "sharded"] = "data"
     feasible: bool  # of the machine itself; budget and deadline are judged by choose
     reasons: tuple[Infeasibility, ...] = ()
     step_time: Estimate | None = None  # s

@@ -47,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
     """The whole pass; follows the run to its end unless --detach."""
     view = View(arguments)
+    view.brief = bool(arguments.auto_approve)
     session = session_of(arguments, view)
     try:
         settle(session)

@@ -132,6 +132,8 @@ def error_text(error: AkotfError) -> str:
         lines += [verdict_text(v) for v in error.findings]
     if isinstance(error, TerraformError):
         for d in error.diagnostics:
+            if d.get("summary") and d["summary"] in error.message:
+                continue  # the message itself says it
             lines.append(f"  terraform {d.get('severity', 'error')}: {d.get('summary', '')}")
             if d.get("detail"):
                 lines += [f"    {line}" for line in str(d["detail"]).strip().splitlines()]

@@ -49,6 +49,8 @@ class View:
         self.color = use_color(arguments)
         self._status: Status | None = None
         self._last_line = 0.0
+        self.brief = False  # what was planned and shown before is not shown again; nobody is asked about it
+        self._planned_before = ""
 
     @cached_property
     def out(self) -> Console:
@@ -119,12 +121,22 @@ class View:
         )
         self._verdicts(judgement)
 
+    def on_planned_before(self, digest: str) -> None:
+        """The same inputs were planned, and shown, before."""
+        self._planned_before = digest
+
     def on_planned(self, value: tuple[PlanInputs, Chosen]) -> None:
         """The candidate table and the selection."""
         inputs, chosen = value
-        self.heading("Compare candidates")
         from akotf.report import candidates
 
+        if self.brief and chosen.selection.inputs == self._planned_before:
+            self.heading("Select")
+            self.line(f"as planned before, inputs {chosen.selection.inputs}")
+            for text in candidates.text_selection(chosen)[:2]:
+                self.line(text)
+            return
+        self.heading("Compare candidates")
         if not self.json:
             self.out.print(candidates.table(chosen, color=self.color))
             print(f"planner {inputs.planner}, inputs {chosen.selection.inputs}", flush=True)
@@ -142,7 +154,8 @@ class View:
         if not self.json:
             from akotf.report import changes
 
-            print(changes.text(proposal.tfplan), flush=True)
+            known = self.brief and proposal.planned.chosen.selection.inputs == self._planned_before
+            print((changes.summary if known else changes.text)(proposal.tfplan), flush=True)
         self._verdicts(proposal.judgement)
         self.line(f"approval binds {proposal.approval.binding()}")
 
@@ -158,7 +171,7 @@ class View:
         for why in attempt.passed_over:
             self.line(f"passes over {why}", "yellow")
         if attempt.resumed_from:
-            self.line(f"resumes from {attempt.resumed_from}")
+            self.line(f"resumes from checkpoints/{attempt.resumed_from.rpartition('/')[2]}")
         elif attempt.number > 1:
             self.line("starts from its first step: there is no checkpoint to go on from", "yellow")
 
@@ -261,9 +274,10 @@ class View:
         self.line(f"evidence   {value['evidence']}", "bold")
 
     def _verdicts(self, judgement: Judgement) -> None:
-        passed = sum(v.outcome is Outcome.PASS for v in judgement.verdicts)
+        others = sum(v.outcome is not Outcome.PASS for v in judgement.verdicts)
         self.line(
-            f"policy {judgement.stage}: {judgement.rules} rules, {passed} of {len(judgement.verdicts)} verdicts pass"
+            f"policy {judgement.stage}: {judgement.rules} rules, "
+            + (f"{others} verdicts are no pass" if others else "all that apply pass")
         )
         for verdict in judgement.verdicts:
             if verdict.outcome is not Outcome.PASS:

@@ -141,11 +141,13 @@ def decide(s: Session, state: DesiredState, inputs: PlanInputs) -> Planned:
     """Plan and choose from frozen inputs, record both, judge the selection. NoFeasibleCandidate or PolicyDenied."""
     result = plan(inputs)
     chosen = Chosen(plan=result, selection=choose(inputs, result))
-    s.objects.put(inputs.to_json())
+    digest = s.objects.put(inputs.to_json())
+    if any(entry.body["inputs"] == digest for entry in s.journal.entries(kind="plan.made")):
+        s.emit("planned-before", digest)
     s.journal.append(
         "plan.made",
         {
-            "inputs": inputs.digest(),
+            "inputs": digest,
             "chosen": s.objects.put(chosen.to_json()),
             "winner": chosen.selection.winner,
             "planner": inputs.planner,

@@ -153,7 +153,8 @@ class Training:
         """Write a complete checkpoint: `write(folder)` puts files into an empty folder; returns its final path.
 
         The folder appears under its name only when every byte and the manifest are on disk; then the oldest ones
-        go until `keep` are left. Other ranks than 0 get the path and write nothing.
+        go until `keep` are left. The newest one that was trained with the approved values stays in any case: a
+        restart goes on from it. Other ranks than 0 get the path and write nothing.
         """
         final = self.checkpoints / "step-{:08d}".format(step)
         if not self.is_main:
@@ -174,9 +175,22 @@ class Training:
             )
             _put_in_place(partial, final)
             others = [path for path in _complete_by_name(self.checkpoints) if path != final]
+            approved = [path for path in (*others, final) if self._is_approved(path)]
             for old in others[: max(0, len(others) + 1 - self.keep)]:
-                shutil.rmtree(old, ignore_errors=True)
+                if old not in approved[-1:]:
+                    shutil.rmtree(old, ignore_errors=True)
         return final
+
+    def _is_approved(self, folder: Path) -> bool:
+        """Whether a checkpoint was trained with the values that this process was started with."""
+        try:
+            used = (
+                json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("hyperparameters")
+                or {}
+            )
+        except (OSError, ValueError, AttributeError):
+            return False  # not one to go on from
+        return all(value == self.hyperparameters.get(name, value) for name, value in used.items())
 
     def _in_use(self) -> Dict[str, Any]:
         """The hyperparameters really in use, as last told."""

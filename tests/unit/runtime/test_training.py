@@ -151,6 +151,23 @@ def test_newest_are_kept(tmp_path: Path, keep: int) -> None:
     assert names == [f"step-{step:08d}" for step in range(600 - 100 * keep, 600, 100)]
 
 
+def test_drifted_checkpoints_never_push_out_the_last_approved_one(tmp_path: Path) -> None:
+    training = Training(keep=2, defaults={"learning_rate": 0.001}, directory=str(tmp_path))
+    for step, rate in ((100, 0.001), (200, 0.001), (300, 0.01), (400, 0.01), (500, 0.01)):
+        training.step(step, 2.0, learning_rate=rate)
+        training.save(step, write)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000200", "step-00000400", "step-00000500"]
+    # with the approved values back, the oldest go again
+    for step in (600, 700):
+        training.step(step, 2.0, learning_rate=0.001)
+        training.save(step, write)
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == [
+        "step-00000600",
+        "step-00000700",
+    ]
+
+
 def test_the_environment_says_how_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AKOTF_CHECKPOINT_KEEP", "1")
     training = Training(directory=str(tmp_path))

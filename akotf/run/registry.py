@@ -39,8 +39,28 @@ def load_run(layout: Layout, run_id: str) -> Run:
 
 def list_runs(layout: Layout) -> list[Run]:
     """All runs, oldest first. StoreError when one can't be read: none is left out in silence."""
-    runs = [_load(path, Run) for path in layout.runs.glob("*/run.json")]
+    try:
+        # glob would pass over a folder that we may not read: a run of somebody else's, which lives perhaps
+        paths = [folder / "run.json" for folder in layout.runs.iterdir()]
+        runs = [_load(path, Run) for path in paths if _is_there(path)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(
+            f"can't be read: {error.strerror}",
+            where=str(error.filename or layout.runs),
+            remedy="mend its permissions, or work as the user who started its run",
+        ) from error
     return sorted(runs, key=lambda run: (run.created_at, run.id))
+
+
+def _is_there(path: Path) -> bool:
+    """As `exists`, but what may not be looked at is an error."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def latest(layout: Layout) -> Run | None:

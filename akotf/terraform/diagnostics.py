@@ -52,7 +52,7 @@ def failure(
     """
     errors = errors_of(diagnostics)
     for error in errors:
-        if error.get("summary") == _LOCK_SUMMARY:
+        if error.get("summary") == _LOCK_SUMMARY and _is_held(error):
             return _locked(error, root)
     if errors:
         return TerraformError(
@@ -62,6 +62,12 @@ def failure(
     how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code} and no diagnostic"
     said = f": {output.strip()[-2000:]}" if output.strip() else ""
     return TerraformError(f"terraform {command} {how}{said}", where=root, remedy=_remedy(command))
+
+
+def _is_held(error: Diagnostic) -> bool:
+    """Whether somebody has the lock; the same summary stands over a state that can't be opened or written."""
+    detail = str(error.get("detail", ""))
+    return bool(_LOCK_FIELD.search(detail)) or "temporarily unavailable" in detail
 
 
 def _is_silent_provider(errors: Sequence[Diagnostic]) -> bool:

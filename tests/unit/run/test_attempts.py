@@ -275,3 +275,13 @@ def test_broken_run_file_is_an_error(case: Case, text: str) -> None:
     (case.layout.run("demo-1") / "run.json").write_text(text)
     with pytest.raises(StoreError):
         attempts.list_runs(case.layout)
+
+
+def test_a_run_that_can_not_be_looked_at_is_not_left_out(case: Case) -> None:
+    """It may live: who starts another beside it would have two."""
+    case.start()
+    (case.layout.runs / "demo-9").symlink_to("demo-9")  # refuses every look, also root's
+    (case.layout.runs / "a-note").write_text("no run")
+    with pytest.raises(StoreError, match="can't be read") as told:
+        attempts.list_runs(case.layout)
+    assert "demo-9" in told.value.where

@@ -24,6 +24,17 @@ def test_a_lock_names_its_holder() -> None:
     )
 
 
+def test_a_state_that_can_not_be_opened_is_nobodys_lock() -> None:
+    # As Terraform 1.11.4 prints it for a state file without write permission: the same summary.
+    refused = {
+        **LOCK,
+        "detail": "Error message: open /s/terraform.tfstate: permission denied\n\nTerraform acquires a state lock",
+    }
+    error = failure("plan", [refused], code=1, output="", root="/r")
+    assert isinstance(error, TerraformError)
+    assert "/s/terraform.tfstate: permission denied" in error.message
+
+
 def test_all_errors_are_told_and_warnings_are_not() -> None:
     span = {"filename": "main.tf", "start": {"line": 3, "column": 5}}
     found = [

@@ -6,6 +6,7 @@ import argparse
 
 from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
 from akotf.cli.view import View
+from akotf.errors import IntegrityError, StoreError
 from akotf.model.units import parse_duration
 from akotf.pipeline import healing
 from akotf.pipeline.live import live_of
@@ -32,6 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
         view.result(run_json(found), "")
         return 0
     found = healing.submitted(session, found)
-    ended = healing.cancel(session, live_of(session, found), grace=parse_duration(arguments.grace))
-    view.result(run_json(ended.run), "")
+    grace = parse_duration(arguments.grace)
+    try:
+        live = live_of(session, found)
+    except (StoreError, IntegrityError) as error:
+        # A training that runs must be stoppable, whatever was lost of what was approved for it.
+        view.line(f"note   {error.message}; the run is stopped, and leaves no evidence", "yellow")
+        view.result(run_json(healing.cancel_alone(session, found, grace=grace)), "")
+        return 0
+    view.result(run_json(healing.cancel(session, live, grace=grace).run), "")
     return 0

@@ -25,6 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     view = View(arguments)
     start = Path(arguments.folder).absolute()
     if arguments.what == "test":
+        if arguments.rule:
+            raise UsageError("`akotf policy test` tests every rule", remedy="akotf policy test")
         findings = test_rules(project_folders("policies", start))
         view.result(
             {"schema": 1, "passed": not findings, "findings": [f.to_json() for f in findings]},

@@ -206,6 +206,13 @@ def cancel(s: Session, live: Live, *, grace: float) -> Live:
     return live
 
 
+def cancel_alone(s: Session, run: Run, *, grace: float) -> Run:
+    """Stop a run of which nothing but `run.json` and `request.json` is left: it ends, without evidence."""
+    request, handle = attempts.current(s.layout, run)
+    status = s.backend(run.backend).cancel(request, handle, grace)
+    return attempts.finish(run, status, layout=s.layout, journal=s.journal, clock=s.clock)
+
+
 def heal_failed(s: Session, live: Live, decision: Decision, error: AkotfError) -> None:
     """Tell and record a heal that failed; the controller backs off by itself."""
     s.journal.append(

@@ -414,3 +414,14 @@ def test_a_run_without_its_declared_outputs_has_failed(world: Any) -> None:
     assert run.state is RunState.FAILED
     assert "left no" in run.attempts[-1].reason
     assert "prediction.recorded" not in world.kinds()
+
+
+def test_a_run_whose_approved_objects_are_lost_can_still_be_stopped(world: Any) -> None:
+    live = world.start()
+    world.objects.blobs.clear()
+    with pytest.raises(StoreError):
+        live_of(world.session, live.run)
+    run = healing.cancel_alone(world.session, live.run, grace=1.0)
+    assert run.state is RunState.CANCELLED
+    assert world.backend.status(live.request, live.handle).outcome is AttemptOutcome.CANCELLED
+    assert world.kinds()[-2:] == ["attempt.ended", "run.ended"]

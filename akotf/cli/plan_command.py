@@ -45,6 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
     view = View(arguments)
     if arguments.markdown or arguments.out:
         view.json = True  # stdout is for the report
+    try:
+        return _plan(arguments, view)
+    finally:
+        view.close()
+
+
+def _plan(arguments: argparse.Namespace, view: View) -> int:
     session = session_of(arguments, view)
     state = loaded(session, parameters_of(arguments))
     planned = make_plan(session, state, arguments.scope)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ STYLES = {
     "bold yellow": "1;33", "bold cyan": "1;36",
 }  # fmt: skip
 
+#: Events that are shown at the next event, or at the end.
+LATER = frozenset({"planned-before", "planned", "judged"})
+
 #: Seconds between progress lines where there is no terminal.
 LINE_EVERY = 10.0
 
@@ -51,6 +55,7 @@ class View:
         self._last_line = 0.0
         self.brief = False  # what was planned and shown before is not shown again; nobody is asked about it
         self._planned_before = ""
+        self._later: list[Callable[[], None]] = []
 
     @cached_property
     def out(self) -> Console:
@@ -77,8 +82,19 @@ class View:
     def emit(self, name: str, value: Any) -> None:
         """Show one event; unknown events are of no interest to people."""
         handler = getattr(self, "on_" + name.replace("-", "_"), None)
-        if handler is not None:
-            handler(value)
+        if handler is None:
+            return
+        if name in LATER:
+            # Tables take time: they are drawn while Terraform works, at its first word.
+            self._later.append(lambda: handler(value))
+            return
+        self._catch_up()
+        handler(value)
+
+    def _catch_up(self) -> None:
+        waiting, self._later = self._later, []
+        for show_it in waiting:
+            show_it()
 
     def heading(self, title: str) -> None:
         """A heading of one part of the pass."""
@@ -100,7 +116,8 @@ class View:
             print(json.dumps(data, indent=2, ensure_ascii=False) if self.json else text)
 
     def close(self) -> None:
-        """Take the spinner away."""
+        """Show what waits, and take the spinner away."""
+        self._catch_up()
         if self._status is not None:
             self._status.stop()
             self._status = None

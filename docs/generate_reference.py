@@ -29,7 +29,7 @@ import akotf
 from akotf import errors
 from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of, parser_of
-from akotf.model import akoflow, config, policy, run, units
+from akotf.model import akoflow_scopes, config, policy, run, units
 
 TARGET = Path(__file__).parent / "reference"
 COMMAND = "python docs/generate_reference.py"
@@ -199,7 +199,7 @@ def comments_of(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _akotf_yaml_extra() -> str:
-    rows = (inspect.getdoc(akoflow) or "").split(
+    rows = (inspect.getdoc(akoflow_scopes) or "").split(
         "resource's `metadata`, where AkôFlow keeps them untouched:"
     )[1]
     return (

@@ -15,6 +15,7 @@ from akotf.load import yaml
 from akotf.load.bind import bind, suggest
 from akotf.load.leaves import explain
 from akotf.model import akoflow as model
+from akotf.model.akoflow_scopes import METADATA_KEYS, derive_scopes
 from akotf.model.base import Frozen
 from akotf.model.config import NAME
 from akotf.model.finding import Finding, Position
@@ -156,10 +157,10 @@ def _check_metadata(documents: Documents, file: model.EnvironmentFile) -> None:
     clean = True
     for i, resource in enumerate(file.resources):
         for key in resource.metadata:
-            if key.startswith("akotf.") and key not in model.METADATA_KEYS:
+            if key.startswith("akotf.") and key not in METADATA_KEYS:
                 clean = False
                 documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.{key}", f"unknown metadata key {key!r}",
-                                suggest(key, sorted(model.METADATA_KEYS)))  # fmt: skip
+                                suggest(key, sorted(METADATA_KEYS)))  # fmt: skip
         name = resource.metadata.get("akotf.scope", "a")
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
             path = f"resources.{i}.metadata.akotf.scope"
@@ -172,7 +173,7 @@ def _check_metadata(documents: Documents, file: model.EnvironmentFile) -> None:
             )
         try:
             if clean:
-                model.derive_scopes(file.model_copy(update={"resources": (resource,)}))
+                derive_scopes(file.model_copy(update={"resources": (resource,)}))
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 message, remedy = explain(detail)

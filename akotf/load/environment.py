@@ -14,7 +14,8 @@ from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, Val
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.load.rendering import Rendered, render
 from akotf.load.template import RUN, Template, check_pin, open_template
-from akotf.model.akoflow import EnvironmentFile, derive_scopes, scope_of
+from akotf.model.akoflow import EnvironmentFile
+from akotf.model.akoflow_scopes import derive_scopes, scope_of
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
 from akotf.model.finding import Finding, Position
 

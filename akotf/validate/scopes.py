@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from akotf.model.akoflow import EnvironmentFile, derive_scopes
+from akotf.model.akoflow import EnvironmentFile
+from akotf.model.akoflow_scopes import derive_scopes
 from akotf.model.config import RESERVED_SCOPE_NAMES, Market, ScopeKind, ScopeSpec
 from akotf.validate.noting import Notes
 

@@ -9,7 +9,8 @@ import pytest
 
 from akotf.load.akoflow import Documents, read_documents
 from akotf.load.environment import inside, load
-from akotf.model.akoflow import EnvironmentFile, derive_scopes
+from akotf.model.akoflow import EnvironmentFile
+from akotf.model.akoflow_scopes import derive_scopes
 from akotf.model.config import DesiredState, Market, ScopeKind
 
 ENVIRONMENT = """\

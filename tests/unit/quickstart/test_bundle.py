@@ -19,7 +19,8 @@ import yaml
 import akotf
 from akotf.load.akoflow import read_documents
 from akotf.load.environment import load
-from akotf.model.akoflow import WorkflowFile, derive_scopes
+from akotf.model.akoflow import WorkflowFile
+from akotf.model.akoflow_scopes import derive_scopes
 from akotf.record.contract import parse
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -136,8 +136,8 @@ def test_a_reused_pid_of_the_dead_holder_does_not_keep_the_lease(tmp_path: Path)
 def test_a_holder_before_a_reboot_is_dead(tmp_path: Path) -> None:
     store = leases(tmp_path)
     plant(tmp_path, store, boot_id="00000000-0000-0000-0000-000000000000")
-    with store.acquire(KEY, "apply"):
-        pass
+    with store.acquire(KEY, "apply") as lease:
+        assert store.holder(KEY) == lease
 
 
 def test_a_live_holder_here_keeps_its_lease_however_late(tmp_path: Path) -> None:
@@ -230,6 +230,8 @@ def test_the_folder_may_vanish_under_the_lease(tmp_path: Path) -> None:
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
+    with leases(folder).acquire(KEY, "apply") as lease:  # and it can be taken again
+        assert leases(folder).holder(KEY) == lease
 
 
 RACER = """

@@ -6,7 +6,8 @@ import argparse
 
 from akotf.cli.common import add_environment, add_run, run_of, session_of
 from akotf.cli.view import View, progress_text
-from akotf.controller import controller_for
+from akotf.controller import Look, controller_for
+from akotf.errors import TelemetryUnavailable
 from akotf.model.drift import Action
 from akotf.monitor.decide import HealPolicy
 from akotf.pipeline.live import live_of
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             "drift": [d.to_json() for d in look.drifts],
             "decisions": [d.to_json() for d in look.decisions],
         },
-        progress_text(look) if look.drifts else f"{progress_text(look)}\nno drift",
+        told(look),
     )
     if not arguments.heal:
         for decision in look.decisions:
@@ -55,4 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
                 view.line(
                     f"would  {decision.action}: {', '.join(d.field for d in decision.drifts)}; heal with --heal"
                 )
-    return 2 if arguments.detailed_exitcode and look.drifts else 0
+    if look.drifts:
+        return 2 if arguments.detailed_exitcode else 0
+    # What could not be looked at is never "no drift".
+    return 0 if look.observation is not None or look.status.state.final else TelemetryUnavailable.exit_code
+
+
+def told(look: Look) -> str:
+    """The look in a line or two for people."""
+    run = look.live.run.id
+    if look.status.state.final:
+        return f"run {run} is {look.status.state}: nothing is live to compare"
+    if look.drifts:
+        return progress_text(look)
+    if look.observation is None:
+        return f"run {run} is {look.status.state}, and its node can't be read: not known whether it drifted"
+    return f"{progress_text(look)}\nno drift"

@@ -47,7 +47,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         row["run"], row["state"], str(row["attempts"]),
         _seconds(row["predicted_time"]), _seconds(row["observed_time"]) + _error(row["time_error"]),
         _seconds(row["predicted_step_time"]), _seconds(row["observed_step_time"]) + _error(row["step_time_error"]),
-        row["observed_cost"] or "-", f"{len(row['drift']['healed'])} of {len(row['drift']['seen'])} healed",
+        row["observed_cost"] or "-", f"{len(row['drift']['seen'])} seen, {len(row['drift']['healed'])} healed",
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from akotf.pipeline.live import Live
 from akotf.pipeline.session import Session
 from akotf.record import calibration
 from akotf.record.calibration import Observed
+from akotf.record.drifts import drift_history
 from akotf.record.evidence import write_evidence
 from akotf.run import attempts
 
@@ -115,20 +116,17 @@ def records(s: Session) -> list[dict[str, Any]]:
     return [_row(s, run, predictions.get(run.id, {})) for run in attempts.list_runs(s.layout)]
 
 
-def drift_counts(entries: Iterable[Entry]) -> dict[str, list[str]]:
-    """Fields of a run's journal: seen, healed (seen and cleared) and still open, in the order of events."""
-    seen: list[str] = []
-    healed: list[str] = []
-    open_fields: list[str] = []
-    for entry in entries:
-        name = entry.body.get("field", "")
-        if entry.kind == "drift.seen":
-            seen.append(name)
-            open_fields.append(name)
-        elif entry.kind == "drift.cleared" and name in open_fields:
-            open_fields.remove(name)
-            healed.append(name)
-    return {"seen": seen, "healed": healed, "open": open_fields}
+def drift_counts(entries: Sequence[Entry], run: Run) -> dict[str, list[str]]:
+    """Fields of a run that drifted, by the journal: seen, healed (by us, and gone since) and still open.
+
+    A slow spell that ends by itself is neither healed nor open.
+    """
+    drifts = drift_history(entries, run)["drifts"]
+    return {
+        "seen": [d["field"] for d in drifts],
+        "healed": [d["field"] for d in drifts if d["healed"] and d["cleared"]],
+        "open": [d["field"] for d in drifts if not d["cleared"]],
+    }
 
 
 def _row(s: Session, run: Run, prediction: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +144,7 @@ def _row(s: Session, run: Run, prediction: dict[str, Any]) -> dict[str, Any]:
         "observed_step_time": prediction.get("observed_step_time"),
         "step_time_error": prediction.get("step_time_error"),
         "observed_cost": None if cost is None else f"{cost:.2f} {prediction.get('currency', '')}".strip(),
-        "drift": drift_counts(s.journal.entries(subject=run.id)),
+        "drift": drift_counts(list(s.journal.entries()), run),
         "inputs": run.inputs,
         "evidence": str(s.layout.run_evidence(run.id)) if s.layout.run_evidence(run.id).is_dir() else None,
     }

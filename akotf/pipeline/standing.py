@@ -45,5 +45,5 @@ def standing(s: Session, run: Run) -> dict[str, Any]:
         "root": str(s.layout.root(live.deployment)),
         "run_directory": run.directory,
         "evidence": str(s.layout.run_evidence(run.id)) if s.layout.run_evidence(run.id).is_dir() else None,
-        "drift": drift_counts(s.journal.entries(subject=run.id)),
+        "drift": drift_counts(list(s.journal.entries()), run),
     }

@@ -15,6 +15,7 @@ from akotf.model.drift import Action
 from akotf.model.run import AttemptOutcome, RunState
 from akotf.pipeline.live import BASELINE_ADDRESS
 from akotf.pipeline.recording import drift_counts
+from akotf.run import attempts
 
 POOL_ADDRESS = "module.local_gpu.akotf_local_pool.this"
 HANDS_OFF = """\
@@ -46,7 +47,8 @@ def looks(world: Any, controller: Any, live: Any, *observations: Any) -> tuple[A
 
 
 def counts(world: Any) -> dict[str, list[str]]:
-    return drift_counts(world.journal.entries())
+    run = attempts.latest(world.layout)
+    return drift_counts(list(world.journal.entries()), run)
 
 
 def actions(look: Any) -> list[Action]:
@@ -305,6 +307,14 @@ def test_a_slow_training_that_evaluates_meanwhile_is_not_fast_again(world: Any, 
     }  # fmt: skip
 
 
+def test_a_slow_spell_that_ends_by_itself_is_not_healed_and_not_open(world: Any, live: Any) -> None:
+    slow = world.healthy(live)
+    slow = slow.model_copy(update={"progress": {**slow.progress, "step": 50, "step_time": 1e6}})
+    fast = slow.model_copy(update={"progress": {**slow.progress, "step": 60, "step_time": 1e-6}})
+    looks(world, world.controller(live), live, slow, fast)
+    assert counts(world) == {"seen": ["performance.step_time"], "healed": [], "open": []}
+
+
 def test_with_heal_alert_nothing_is_touched(world: Any, live: Any) -> None:
     drifted = world.healthy(live, limits__open_files=512, hyperparameters__in_use__learning_rate=1.0)
     looks(world, world.controller(live, heal=False), live, drifted, drifted, drifted)
@@ -330,7 +340,7 @@ def test_two_who_watch_put_one_drift_on_record_once(world: Any, live: Any) -> No
     assert len(world.named("drift")) == 2  # each shows it to its own people
     looks(world, one, live, world.healthy(live))
     looks(world, two, live, world.healthy(live))
-    assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
+    assert counts(world) == {"seen": ["limits.open_files"], "healed": [], "open": []}  # gone, and not by us
     assert len(world.named("cleared")) == 2
 
 
@@ -342,7 +352,7 @@ def test_who_comes_later_clears_what_the_one_before_saw(world: Any, live: Any) -
     assert len(world.named("drift")) == 2  # the second one's people hear of it too
     assert counts(world)["open"] == ["limits.open_files"]
     looks(world, later, live, world.healthy(live))
-    assert counts(world) == {"seen": ["limits.open_files"], "healed": ["limits.open_files"], "open": []}
+    assert counts(world) == {"seen": ["limits.open_files"], "healed": [], "open": []}  # gone, and not by us
 
 
 def test_what_was_put_right_while_nobody_watched_is_cleared_by_who_comes_next(world: Any, live: Any) -> None:

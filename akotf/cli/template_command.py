@@ -7,10 +7,11 @@ from pathlib import Path
 
 from akotf.cli.view import View, show
 from akotf.errors import ConfigError, UsageError
-from akotf.load import template, yaml
+from akotf.load import template
 from akotf.load.environment import AKOTF
-from akotf.load.nodes import MapNode, TextNode
 from akotf.model.finding import has_errors
+from akotf.reading import yaml
+from akotf.reading.nodes import MapNode, TextNode
 from akotf.wiring import catalogues, project_folders
 
 EXAMPLES = (

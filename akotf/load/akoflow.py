@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from akotf.errors import ConfigError
-from akotf.load import yaml
-from akotf.load.bind import bind, suggest
-from akotf.load.leaves import explain
 from akotf.model import akoflow as model
 from akotf.model.akoflow_scopes import METADATA_KEYS, derive_scopes
 from akotf.model.base import Frozen
 from akotf.model.config import NAME
 from akotf.model.finding import Finding, Position
+from akotf.reading import yaml
+from akotf.reading.bind import bind, suggest
+from akotf.reading.leaves import explain
 
 ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
 MODELS: dict[str, type[Frozen]] = {

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from akotf.errors import ConfigError, IntegrityError
 from akotf.facts.files import write_atomic
-from akotf.load import yaml
-from akotf.load.bind import bind
 from akotf.model.base import Frozen, digest
 from akotf.model.config import TemplateRef
+from akotf.reading import yaml
+from akotf.reading.bind import bind
 
 INDEX = "index.lock"
 LOCK = "akotf.lock"
@@ -85,7 +85,7 @@ def read_lock(folder: Path) -> TemplateRef | None:
 
 def write_lock(folder: Path, ref: TemplateRef) -> Path:
     """Pin a template for an environment."""
-    write_json(folder / LOCK, {"schema": 1, "template": ref.to_json()})
+    write_json(folder / LOCK, {"schema": 1, "template": ref.model_dump(exclude_defaults=True)})
     return folder / LOCK
 
 

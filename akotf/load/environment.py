@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import ConfigError
-from akotf.load import akoflow, yaml
-from akotf.load.bind import Bound, bind
-from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted, replaced
+from akotf.load import akoflow
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.load.rendering import Rendered, render
 from akotf.load.template import RUN, Template, check_pin, open_template
@@ -18,6 +16,9 @@ from akotf.model.akoflow import EnvironmentFile
 from akotf.model.akoflow_scopes import derive_scopes, scope_of
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
 from akotf.model.finding import Finding, Position
+from akotf.reading import yaml
+from akotf.reading.bind import Bound, bind
+from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted, replaced
 
 AKOTF = "akotf.yaml"
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from akotf.errors import IsolationError
 from akotf.isolation import run_limited
-from akotf.load import leaves
-from akotf.load.bind import suggest
-from akotf.load.leaves import Fault
-from akotf.load.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode
-from akotf.load.scalars import NULLS, shown
 from akotf.model.config import ParameterSpec, TemplateSpec
 from akotf.model.finding import Finding
 from akotf.model.units import format_bytes, format_duration, parse_bytes, parse_duration
+from akotf.reading import leaves
+from akotf.reading.bind import suggest
+from akotf.reading.leaves import Fault
+from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode
+from akotf.reading.scalars import NULLS, shown
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "recursive"})

@@ -14,10 +14,10 @@ from typing import Any
 
 from akotf.errors import IsolationError
 from akotf.isolation import run_limited
-from akotf.load.bind import suggest
-from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
-from akotf.load.scalars import INT64
 from akotf.model.finding import Finding
+from akotf.reading.bind import suggest
+from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
+from akotf.reading.scalars import INT64
 
 Scalar = bool | int | float | str | None
 Path = tuple[str | int, ...]

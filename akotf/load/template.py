@@ -9,15 +9,15 @@ from pathlib import Path
 
 from akotf.errors import ConfigError, IntegrityError
 from akotf.load import catalogue as books
-from akotf.load import yaml
-from akotf.load.bind import bind
 from akotf.load.catalogue import LOCK, REFERENCE, content_digest, file_digests, split_reference
-from akotf.load.nodes import MapNode, Mark
 from akotf.load.parameters import bind_parameters
-from akotf.load.yaml import shown_path
 from akotf.model.base import digest
 from akotf.model.config import TemplateRef, TemplateSpec
 from akotf.model.finding import Finding, Position, Severity
+from akotf.reading import yaml
+from akotf.reading.bind import bind
+from akotf.reading.nodes import MapNode, Mark
+from akotf.reading.yaml import shown_path
 
 TEMPLATE, RUN = "template.yaml", "run.yaml"
 _JUNK = shutil.ignore_patterns(".terraform", ".terraform.lock.hcl", "*.tfstate", "*.tfstate.*")

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from akotf.model.base import Frozen
 from akotf.model.finding import Position
+from akotf.model.secret import SecretReference
 from akotf.model.units import ByteCount, GpuName, MoneyText, RateText, Seconds
 
 NAME = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
@@ -101,8 +102,9 @@ class EnvironmentSpec(Frozen):
     name: Name
     owner: str
     labels: dict[str, str] = {}
-    template: str  # NAME@VERSION
+    template: str  # NAME@VERSION, or git+URL//path?ref=TAG
     parameters: dict[str, Any] = {}
+    secrets: dict[str, SecretReference] = {}  # variable of the run's environment -> reference
     objective: Objective = Objective()
     scopes: dict[Name, ScopeSpec] = {}
     lifecycle: Lifecycle = Lifecycle()
@@ -125,6 +127,14 @@ class ParameterSpec(Frozen):
     secret: bool = False
 
 
+class Constraint(Frozen):
+    """What must hold between parameters: CEL over their final values, by name."""
+
+    expr: str  # true: holds
+    message: str  # may use {name} of a parameter
+    remedy: str = ""
+
+
 class TemplateSpec(Frozen):
     """`template.yaml`."""
 
@@ -133,6 +143,7 @@ class TemplateSpec(Frozen):
     release: str
     description: str = ""
     parameters: dict[str, ParameterSpec] = {}
+    constraints: tuple[Constraint, ...] = ()  # what must hold between parameters
     roots: dict[str, str]  # provider (local, aws, ...) -> folder of its static Terraform root
     modules: tuple[str, ...] = ()  # names under modules/, vendored by publish
 
@@ -143,6 +154,8 @@ class TemplateRef(Frozen):
     name: str
     version: str
     content: str  # sha256: digest of the folder's files
+    source: str = ""  # git+URL//path?ref=TAG when it is from git
+    commit: str = ""  # of the source, when it is from git
 
 
 class ImageSpec(Frozen):
@@ -228,6 +241,9 @@ class RunSpec(Frozen):
     processes: int = Field(1, ge=1)  # training processes a node (torchrun when > 1 or nodes > 1)
     hyperparameters: dict[str, Scalar] = {}
     environment: dict[str, str] = {}
+    secrets: dict[
+        str, SecretReference
+    ] = {}  # variable -> reference; the environment's own are added to these
     limits: Limits
     libraries: dict[str, str] = {}  # distribution name -> version
     gpu_settings: dict[str, str] = {}
@@ -277,7 +293,9 @@ class DesiredState(Frozen):
     folder: Path = Field(exclude=True)  # absolute; never part of a digest
     template_folder: Path = Field(exclude=True)
     positions: dict[str, Position] = Field(default={}, exclude=True)  # dotted path -> where it was written
-    origins: dict[str, str] = {}  # dotted path -> template | parameter | environment | akoflow | default
+    origins: dict[str, str] = Field(
+        default={}, exclude=True
+    )  # dotted path -> template | parameter | environment | akoflow | default
 
     def baseline(self) -> Baseline:
         """What the run is held to."""

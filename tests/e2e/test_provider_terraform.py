@@ -338,7 +338,8 @@ class Applying:
     """A `terraform apply` in a process group of its own that waits for the registry's lock in the middle of a create."""
 
     def __init__(self, root: Root) -> None:
-        root.registry.mkdir()
+        self.registry = root.registry
+        self.registry.mkdir()
         self._lock = (root.registry / "lock").open("a")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.terraform = subprocess.Popen(
@@ -350,6 +351,23 @@ class Applying:
             if "akotf_local_pool.this: Creating" in line:
                 break
         self.providers = process.descendants(self.terraform.pid)
+        self._wait_for_the_create()
+
+    def _wait_for_the_create(self) -> None:
+        """Terraform says "Creating" before its call reaches the provider: wait until a provider has the lock's file open."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if any(self._has_open(pid, self.registry / "lock") for pid in self.providers):
+                return
+            time.sleep(0.02)
+        raise AssertionError("no provider asked for the registry's lock")
+
+    @staticmethod
+    def _has_open(pid: int, path: Path) -> bool:
+        try:
+            return any(os.readlink(entry) == str(path) for entry in Path(f"/proc/{pid}/fd").iterdir())
+        except OSError:  # it ended, or closed a file while we looked
+            return False
 
     def release(self) -> None:
         """Let the create go on."""

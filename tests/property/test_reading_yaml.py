@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from akotf.errors import ConfigError
-from akotf.load import yaml
-from akotf.load.bind import bind, plain
-from akotf.load.scalars import INT64, read_number
 from akotf.model.config import EnvironmentSpec, RunSpec
+from akotf.reading import yaml
+from akotf.reading.bind import bind, plain
+from akotf.reading.scalars import INT64, read_number
 
 PRINTABLE = st.characters(exclude_categories=["Cs", "Cc", "Cn"], exclude_characters="\u2028\u2029\ufeff")
 TEXT = st.text(PRINTABLE, max_size=20)

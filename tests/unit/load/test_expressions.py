@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from akotf.load import yaml
-from akotf.load.nodes import Mark, TextNode, ValueNode
 from akotf.load.rendering import Rendered, evaluate, render
+from akotf.reading import yaml
+from akotf.reading.nodes import Mark, TextNode, ValueNode
 
 VALUES: dict[str, Any] = {
     "steps": 300, "rate": 1e-4, "amp": True, "name": "1_000", "unset": None, "gpus": 8, "text": "a'b\"{{ x }}",

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from akotf.load import yaml
-from akotf.load.bind import bind
-from akotf.load.nodes import Mark
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.model.config import TemplateSpec
+from akotf.reading import yaml
+from akotf.reading.bind import bind
+from akotf.reading.nodes import Mark
 
 HEAD = "version: 1\nname: tiny\nrelease: 1.0.0\nroots: {local: r}\nparameters:\n"
 PARAMETERS = """\

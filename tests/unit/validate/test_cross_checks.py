@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from akotf.load.akoflow import MODELS
-from akotf.load.bind import plain
 from akotf.load.environment import load
-from akotf.load.yaml import parse
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec, ScopeSpec
 from akotf.model.finding import Severity
+from akotf.reading.bind import plain
+from akotf.reading.yaml import parse
 from akotf.validate.check import check
 
 ROOT = Path(__file__).parents[3]

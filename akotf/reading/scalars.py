@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from akotf.load.nodes import TextNode, ValueNode
+from akotf.reading.nodes import TextNode, ValueNode
 
 Plain = bool | int | float | str | None
 

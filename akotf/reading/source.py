@@ -7,9 +7,9 @@ import unicodedata
 
 import yaml as pyyaml
 
-from akotf.load.nodes import Mark
-from akotf.load.scalars import shown
 from akotf.model.finding import Finding
+from akotf.reading.nodes import Mark
+from akotf.reading.scalars import shown
 
 MAX_BYTES = 2**20
 # Control characters and line separators: YAML 1.1 folds or drops them, so they are refused as written.

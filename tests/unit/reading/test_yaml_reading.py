@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from akotf.errors import ConfigError
-from akotf.load import yaml
-from akotf.load.bind import plain
+from akotf.reading import yaml
+from akotf.reading.bind import plain
 
 
 def faults(data: bytes) -> list[tuple[str, int, int]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from akotf.load import yaml
-from akotf.load.bind import bind
 from akotf.model.config import EnvironmentSpec, RunSpec
+from akotf.reading import yaml
+from akotf.reading.bind import bind
 
 GOOD = """\
 version: 1

@@ -12,11 +12,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from akotf.load import leaves
-from akotf.load.leaves import Fault
-from akotf.load.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
-from akotf.load.scalars import NULLS, resolve
 from akotf.model.finding import Finding, Position
+from akotf.reading import leaves
+from akotf.reading.leaves import Fault
+from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
+from akotf.reading.scalars import NULLS, resolve
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]

@@ -13,10 +13,19 @@ from typing import Any
 import yaml as pyyaml
 
 from akotf.errors import ConfigError
-from akotf.load.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode
-from akotf.load.scalars import shown
-from akotf.load.source import MAX_BYTES, Unreadable, decode, fault, hidden_in, invisible, split_lines, syntax
 from akotf.model.finding import Finding
+from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode
+from akotf.reading.scalars import shown
+from akotf.reading.source import (
+    MAX_BYTES,
+    Unreadable,
+    decode,
+    fault,
+    hidden_in,
+    invisible,
+    split_lines,
+    syntax,
+)
 
 MAX_DEPTH = 64
 MAX_NODES = 50_000  # after aliases are expanded

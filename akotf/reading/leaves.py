@@ -12,8 +12,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal
 
-from akotf.load.nodes import TextNode, ValueNode
-from akotf.load.scalars import doubt, read_integer, read_number, resolve, shown
+from akotf.reading.nodes import TextNode, ValueNode
+from akotf.reading.scalars import doubt, read_integer, read_number, resolve, shown
 
 Leaf = TextNode | ValueNode
 Read = Callable[[Leaf], Any]

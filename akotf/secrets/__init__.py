@@ -1,0 +1,1 @@
+"""Secret references to values: resolved last of all, never kept."""

@@ -132,7 +132,7 @@ class Constraint(Frozen):
 
     expr: str  # true: holds
     message: str  # may use {name} of a parameter
-    remedy: str = ""
+    remedy: str = ""  # what to write instead
 
 
 class TemplateSpec(Frozen):

@@ -347,11 +347,19 @@ class Applying:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         assert self.terraform.stdout is not None
-        for line in self.terraform.stdout:
-            if "akotf_local_pool.this: Creating" in line:
-                break
+        self.read_until("akotf_local_pool.this: Creating")
         self.providers = process.descendants(self.terraform.pid)
         self._wait_for_the_create()
+
+    def read_until(self, words: str) -> str:
+        """What Terraform prints up to the line with these words."""
+        assert self.terraform.stdout is not None
+        seen = ""
+        for line in self.terraform.stdout:
+            seen += line
+            if words in line:
+                return seen
+        raise AssertionError(f"Terraform never said {words!r}: {seen}")
 
     def _wait_for_the_create(self) -> None:
         """Terraform says "Creating" before its call reaches the provider: wait until a provider has the lock's file open."""
@@ -387,10 +395,9 @@ def test_ctrl_c_loses_nothing_that_was_under_way(root: Root) -> None:
     root.init(POOL)
     applying = Applying(root)
     os.killpg(applying.terraform.pid, signal.SIGINT)  # as a terminal does: Terraform and the provider
-    time.sleep(0.5)
+    out = applying.read_until("Interrupt received")
     applying.release()
-    out, _ = applying.terraform.communicate()
-    assert "Interrupt received" in out
+    out += applying.terraform.communicate()[0]
     assert "Plugin did not respond" not in out
     assert applying.wait_until_gone()
     assert root.resources()["akotf_local_pool.this"]["cpu_slots"]

@@ -15,8 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from akotf.wiring import PACKAGED
+
+# No example is judged by its time: a busy machine is no fault. CI looks at the same examples each time.
+settings.register_profile(
+    "akotf",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("akotf")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

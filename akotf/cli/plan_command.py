@@ -22,6 +22,7 @@ EXAMPLES = (
     "akotf plan . --scope workstation -p steps=600",
     "akotf plan . --markdown --out comment.md",
     "akotf plan . --detailed-exitcode",
+    "akotf plan . --tfplan tfplan.json",
 )
 
 
@@ -34,6 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="a report fit for a pull-request comment")
     parser.add_argument(
         "--out", default="", metavar="FILE", help="write the report (JSON or Markdown) to a file"
+    )
+    parser.add_argument(
+        "--tfplan",
+        default="",
+        metavar="FILE",
+        help="write Terraform's plan as JSON, sensitive values masked, for other checkers",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="2 when applying would change something"
@@ -62,6 +69,9 @@ def _plan(arguments: argparse.Namespace, view: View) -> int:
         _report(arguments, session, planned, None)
         raise
     _report(arguments, session, planned, proposal)
+    if arguments.tfplan:
+        document = json.dumps(proposal.tfplan.document, indent=2, ensure_ascii=False) + "\n"
+        Path(arguments.tfplan).write_text(document, encoding="utf-8")
     if not (arguments.json or arguments.markdown):
         view.line(f"apply it with: akotf apply {arguments.environment}", "bold")
     return 2 if arguments.detailed_exitcode and proposal.tfplan.has_changes else 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from akotf.model.base import Frozen, digest
 
 
@@ -46,6 +48,9 @@ class TfPlan(Frozen):
     destroy: bool = False
     targets: tuple[str, ...] = ()
     path: str = ""
+    document: dict[str, Any] = Field(
+        default={}, exclude=True
+    )  # Terraform's own JSON, sensitive values masked
 
     @property
     def has_changes(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from akotf.errors import TerraformError
 from akotf.model.tfplan import ResourceChange, TfPlan
+from akotf.terraform.masking import masked
 
 _MAJOR = "1"  # of the plan's JSON format; later minor versions only add
 
@@ -35,6 +36,7 @@ def read_plan(
         destroy=destroy,
         targets=tuple(targets),
         path=str(path),
+        document=masked(data),
     )
 
 

@@ -40,7 +40,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             (base / folder).mkdir()
             patch.setenv(name, str(base / folder))
         for name in [
-            n for n in os.environ if n.startswith(("TF_", "AKOTF_")) and n != "AKOTF_TEST_INSTALLED"
+            n for n in os.environ if n.startswith(("TF_", "AKOTF_")) and not n.startswith("AKOTF_TEST_")
         ]:
             patch.delenv(name)
         for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CI"):

@@ -115,12 +115,12 @@ class EnvironmentSpec(Frozen):
 class ParameterSpec(Frozen):
     """One typed parameter of a template."""
 
-    type: Literal["integer", "number", "string", "boolean", "duration", "bytes"]
+    type: Literal["integer", "number", "string", "boolean", "duration", "bytes", "gpu"]
     default: Any = None
     required: bool = False
     unit: str = ""
-    min: float | None = None
-    max: float | None = None
+    min: float | str | None = None  # in the parameter's own type: 60, 1m, 256 MiB
+    max: float | str | None = None
     choices: tuple[Any, ...] = ()
     pattern: str = ""
     help: str = ""

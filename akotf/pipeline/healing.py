@@ -8,7 +8,7 @@ from dataclasses import replace
 from akotf.apply.heal import heal
 from akotf.errors import AkotfError, BackendError, TelemetryUnavailable, TerraformError
 from akotf.model.config import ScopeKind
-from akotf.model.drift import Decision, Drift
+from akotf.model.drift import Action, Decision, Drift
 from akotf.model.run import AttemptOutcome, AttemptStatus, Run, RunState
 from akotf.model.tree import FileTree
 from akotf.model.units import format_duration
@@ -72,7 +72,11 @@ def restart(s: Session, live: Live, decision: Decision) -> Live:
         if live.run.state.final or live.request.attempt != number:
             return live  # somebody else restarted or ended it meanwhile
         s.emit("heal", decision)
-        body = {"action": decision.action.value, "drifts": [d.to_json() for d in decision.drifts]}
+        body = {
+            "action": decision.action.value,
+            "drifts": [d.to_json() for d in decision.drifts],
+            "of_attempt": number,
+        }
         s.journal.append("heal.intent", body, environment=live.run.environment, subject=live.run.id)
         restarted = _next_attempt(s, live, AttemptOutcome.RESTARTED, decision.reason)
         if restarted.run.state.final:
@@ -105,13 +109,17 @@ def attempt_ended(s: Session, live: Live, status: AttemptStatus, *, for_good: bo
 
 
 def _settled(s: Session, live: Live, status: AttemptStatus, *, for_good: bool) -> Live:
-    if status.state is RunState.SUCCEEDED and (missing := recording.missing_outputs(live)):
+    # What is on record of the attempt stands: a crash may have come between its end and the attempt after it.
+    told = attempts.on_record(live.run, s.journal)
+    status = told or status
+    if told is None and status.state is RunState.SUCCEEDED and (missing := recording.missing_outputs(live)):
         # An exit code of 0 is the program's word; the declared files are what was wanted.
         reason = f"the training ended with exit code 0 and left no {', '.join(missing)} in AKOTF_OUTPUTS"
         status = status.model_copy(
             update={"state": RunState.FAILED, "outcome": AttemptOutcome.FAILED, "reason": reason}
         )
-    # What is on record of the attempt stands: a crash may have come between its end and the attempt after it.
+    if status.outcome is AttemptOutcome.CANCELLED and not for_good and _restart_cut_off(s, live):
+        status = status.model_copy(update={"outcome": AttemptOutcome.RESTARTED, "state": RunState.FAILED})
     outcome = live.run.attempts[-1].outcome or status.outcome or AttemptOutcome.FAILED
     retried = outcome in RETRIED
     if retried and not for_good and live.request.attempt < MAX_ATTEMPTS:
@@ -123,6 +131,18 @@ def _settled(s: Session, live: Live, status: AttemptStatus, *, for_good: bool) -
             state, reason = RunState.CANCELLED, f"cancelled when its attempt was {outcome} already"
         run = attempts.end_queued(run, state, reason, layout=s.layout, journal=s.journal, clock=s.clock)
     return replace(live, run=run)
+
+
+def _restart_cut_off(s: Session, live: Live) -> bool:
+    """Whether the attempt was stopped by a restart of ours that a crash ended: nobody wanted the run to end."""
+    restarts = [
+        entry.kind
+        for entry in s.journal.entries(subject=live.run.id)
+        if entry.kind in ("heal.intent", "heal.done", "heal.failed")
+        and entry.body.get("action") == Action.RESTART.value
+        and entry.body.get("of_attempt") == live.request.attempt
+    ]
+    return restarts[-1:] == ["heal.intent"]
 
 
 def settle(s: Session) -> Run | None:
@@ -220,6 +240,7 @@ def heal_failed(s: Session, live: Live, decision: Decision, error: AkotfError) -
         {
             "action": decision.action.value,
             "drifts": [d.to_json() for d in decision.drifts],
+            "of_attempt": live.request.attempt,
             "error": str(error),
         },
         environment=live.run.environment,

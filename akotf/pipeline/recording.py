@@ -29,6 +29,8 @@ def record(s: Session, live: Live) -> None:
         written = s.layout.run_evidence(live.run.id).is_dir()
         if not written:
             _write(s, live)
+        elif not any(s.journal.entries(kind="evidence.written", subject=live.run.id)):
+            _tell_written(s, live)  # a crash came between the two
     if written and not provisioning.is_deployed(s, live.deployment):
         return
     wanted = live.state.environment.lifecycle.teardown
@@ -56,10 +58,15 @@ def _write(s: Session, live: Live) -> None:
         outputs_directory=s.layout.run(live.run.id) / "outputs",
         signer=s.signer(),
     )
-    s.journal.append(
-        "evidence.written", {"folder": str(folder)}, environment=live.run.environment, subject=live.run.id
-    )
+    _tell_written(s, live)
     s.emit("recorded", {"prediction": body, "evidence": str(folder), "run": live.run.id})
+
+
+def _tell_written(s: Session, live: Live) -> None:
+    folder = str(s.layout.run_evidence(live.run.id))
+    s.journal.append(
+        "evidence.written", {"folder": folder}, environment=live.run.environment, subject=live.run.id
+    )
 
 
 def _tear_down(s: Session, live: Live) -> None:

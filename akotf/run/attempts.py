@@ -30,7 +30,7 @@ from akotf.run.requests import build_request, next_request, run_id, wall_time_le
 from akotf.run.states import REQUEUED, advance
 
 __all__ = [
-    "advance", "current", "end_queued", "finish", "latest", "list_runs", "load_run", "new_run", "observe", "recover", "restart",
+    "advance", "current", "end_queued", "finish", "latest", "list_runs", "load_run", "new_run", "observe", "on_record", "recover", "restart",
     "start", "train_totals",
 ]  # fmt: skip
 
@@ -92,19 +92,34 @@ def observe(run: Run, *, layout: Layout, backend: Backend, clock: Clock) -> tupl
 def finish(run: Run, status: AttemptStatus, *, layout: Layout, journal: Journal, clock: Clock) -> Run:
     """Record how the current attempt ended, and with it the run, unless the attempt's outcome sends it back to queued.
 
-    A run that has ended, or a status that is not an end, changes nothing.
+    A run that has ended, or a status that is not an end, changes nothing. The journal comes first, and what it says
+    already stands: a crash between the two leaves nothing that is on disk and not on record.
     """
-    ended = advance(run, status, clock.iso())
+    ended = advance(run, on_record(run, journal) or status, clock.iso())
     if ended == run:
         return run
-    save_run(layout, ended)
     attempt = ended.attempts[-1]
     if attempt.outcome is not None:
         body = attempt.model_dump(mode="json", exclude={"handle"})
-        journal.append("attempt.ended", body, environment=run.environment, subject=run.id)
+        _once("attempt.ended", body, run, journal, same="number")
     if ended.state.final:
         _journal_end(ended, attempt.reason, journal)
-    return ended
+    return save_run(layout, ended)
+
+
+def on_record(run: Run, journal: Journal) -> AttemptStatus | None:
+    """How the journal says that the current attempt ended; None when it says nothing of that."""
+    for entry in journal.entries(subject=run.id, kind="attempt.ended"):
+        attempt = Attempt.model_validate(entry.body)
+        if run.attempts and attempt.number == run.attempts[-1].number and attempt.outcome is not None:
+            return AttemptStatus(
+                state=_ENDS.get(attempt.outcome, RunState.FAILED), outcome=attempt.outcome, reason=attempt.reason,
+                exit_code=attempt.exit_code, started_at=attempt.started_at, ended_at=attempt.ended_at,
+            )  # fmt: skip
+    return None
+
+
+_ENDS = {AttemptOutcome.SUCCEEDED: RunState.SUCCEEDED, AttemptOutcome.CANCELLED: RunState.CANCELLED}
 
 
 def restart(
@@ -168,18 +183,25 @@ def _submit(
             finish(run, status, layout=layout, journal=journal, clock=clock)
         raise
     attempt = attempt.model_copy(update={"handle": handle})
-    run = save_run(layout, run.model_copy(update={"attempts": (*before, attempt), "state": RunState.RUNNING}))
-    journal.append(
-        "run.submitted", {**body, "handle": handle.to_json()}, environment=run.environment, subject=run.id
-    )
+    _once("run.submitted", {**body, "handle": handle.to_json()}, run, journal, same="key")
     started = {
         "number": attempt.number,
         "resumed_from": attempt.resumed_from,
         "passed_over": list(attempt.passed_over),
         "started_at": attempt.started_at,
     }
-    journal.append("attempt.started", started, environment=run.environment, subject=run.id)
-    return run
+    _once("attempt.started", started, run, journal, same="number")
+    return save_run(
+        layout, run.model_copy(update={"attempts": (*before, attempt), "state": RunState.RUNNING})
+    )
+
+
+def _once(kind: str, body: Mapping[str, Any], run: Run, journal: Journal, *, same: str) -> None:
+    """Put it on record unless a process that died right after has done so: an entry of the run with the same `same`."""
+    for entry in journal.entries(subject=run.id, kind=kind):
+        if entry.body.get(same) == body[same]:
+            return
+    journal.append(kind, body, environment=run.environment, subject=run.id)
 
 
 def end_queued(
@@ -188,9 +210,9 @@ def end_queued(
     """End a run between two attempts: it can't go on, or nobody wants it to. A final run stays as it is."""
     if run.state.final:
         return run
-    ended = save_run(layout, run.model_copy(update={"state": state, "ended_at": clock.iso()}))
+    ended = run.model_copy(update={"state": state, "ended_at": clock.iso()})
     _journal_end(ended, reason, journal)
-    return ended
+    return save_run(layout, ended)
 
 
 def _fail(run: Run, reason: str, layout: Layout, journal: Journal, clock: Clock) -> Run:
@@ -204,4 +226,4 @@ def _journal_end(run: Run, reason: str, journal: Journal) -> None:
         "reason": reason,
         "ended_at": run.ended_at,
     }
-    journal.append("run.ended", body, environment=run.environment, subject=run.id)
+    _once("run.ended", body, run, journal, same="attempts")

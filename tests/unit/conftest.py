@@ -150,3 +150,10 @@ def world(tmp_path: Path) -> World:
 @pytest.fixture
 def make_change() -> Callable[..., ResourceChange]:
     return change
+
+
+@pytest.fixture
+def fresh_world(tmp_path: Path) -> Callable[[], World]:
+    """As many worlds as a test wants, each in a folder of its own."""
+    numbers = iter(range(10_000))
+    return lambda: World(tmp_path / f"world-{next(numbers)}" / "trial")

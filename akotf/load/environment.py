@@ -9,16 +9,18 @@ from typing import Any
 
 from akotf.errors import ConfigError
 from akotf.load import akoflow
+from akotf.load.origins import Sources, default_places
+from akotf.load.overriding import overridden
 from akotf.load.parameters import Parameters, bind_parameters
 from akotf.load.rendering import Rendered, render
 from akotf.load.template import RUN, Template, check_pin, open_template
 from akotf.model.akoflow import EnvironmentFile
-from akotf.model.akoflow_scopes import derive_scopes, scope_of
+from akotf.model.akoflow_scopes import derive_scopes, written_at
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
-from akotf.model.finding import Finding, Position
+from akotf.model.finding import Finding, Position, Severity
 from akotf.reading import yaml
 from akotf.reading.bind import Bound, bind
-from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted, replaced
+from akotf.reading.nodes import MapNode, Mark, Node, TextNode
 
 AKOTF = "akotf.yaml"
 
@@ -45,17 +47,23 @@ class _Instance:
 
     template: Template | None = None
     parameters: Parameters = field(default_factory=Parameters)
+    written: Node | None = None  # run.yaml before rendering
     rendered: Rendered | None = None
     run: Bound[RunSpec] | None = None
 
 
 def load(
-    folder: Path, *, catalogues: Sequence[Path], overrides: Mapping[str, Any] | None = None
+    folder: Path,
+    *,
+    catalogues: Sequence[Path],
+    overrides: Mapping[str, Any] | None = None,
+    cache: Path | None = None,
 ) -> DesiredState:
     """The desired state of the environment in `folder`.
 
-    `catalogues` are template folders, the first that has a template wins. `overrides` replace values of akotf.yaml by
-    dotted path; a name that is no key of akotf.yaml is a parameter's. Text in them is read like YAML text.
+    `catalogues` are template folders, the first that has a template wins; `cache` is where templates from git are kept.
+    `overrides` replace values of akotf.yaml by dotted path; a name that is no key of akotf.yaml is a parameter's. Text
+    in them is read like YAML text.
     ConfigError holds every fault found; IntegrityError when a published template was changed.
     """
     if not folder.is_dir():
@@ -66,33 +74,47 @@ def load(
     documents = akoflow.read_documents(folder, inside)
     faults.findings.extend(documents.findings)
     try:
-        node = _overridden(yaml.read(inside(folder, AKOTF)), overrides or {})
+        node = overridden(yaml.read(inside(folder, AKOTF)), overrides or {})
     except ConfigError as error:
         faults.take(error)
         raise _error(folder, faults.findings) from error
     bound = bind(node, EnvironmentSpec)
     faults.findings[:0] = bound.findings
-    made = _instantiate(folder, node, catalogues, faults)
-    if (
-        bound.value is None
-        or made.template is None
-        or made.run is None
-        or made.run.value is None
-        or faults.findings
-    ):
+    made = _instantiate(folder, node, catalogues, faults, cache)
+    if bound.value is None or made.run is None or made.run.value is None or faults.findings:
         raise _error(folder, faults.findings)
-    spec, derived = _with_scopes(bound.value, documents)
+    return _state(folder, bound.value, bound.positions, made, documents)
+
+
+def _state(
+    folder: Path,
+    spec: EnvironmentSpec,
+    places: Mapping[str, Position],
+    made: _Instance,
+    documents: akoflow.Documents,
+) -> DesiredState:
+    """What was read, joined: scopes from AkôFlow's resources, secrets of both sides, and who decided what."""
+    assert made.template and made.written and made.rendered and made.run and made.run.value
+    spec, derived = _with_scopes(spec, documents)
+    run, notes = _with_secrets(made.run.value, spec, places, made.run.positions)
     given = {name: made.parameters.values[name] for name in made.parameters.given}
+    sources = Sources(
+        environment=places, run=made.run.positions, template=made.template, parameters=made.parameters,
+        written=made.written, rendered=made.rendered, derived=derived,
+    )  # fmt: skip
+    origins = sources.origins(spec, run)
+    decided = {path: origin.place for path, origin in origins.items() if origin.place is not None}
     return DesiredState(
         environment=spec.model_copy(update={"parameters": given}),
         template=made.template.ref,
         parameters=made.parameters.values,
-        run=made.run.value,
+        run=run,
         akoflow=documents.data,
         folder=folder.resolve(),
         template_folder=made.template.folder.resolve(),
-        positions={**documents.positions, **derived, **bound.positions, **made.run.positions},
-        origins=_origins(bound, made, derived),
+        positions={**documents.positions, **derived, **made.run.positions, **places, **decided},
+        origins=origins,
+        notes=tuple(notes),
     )
 
 
@@ -114,29 +136,9 @@ def _error(folder: Path, findings: list[Finding]) -> ConfigError:
     return ConfigError(f"{count} in {folder}: {findings[0].message}", findings, where=str(folder))
 
 
-def _overridden(node: Node, overrides: Mapping[str, Any]) -> Node:
-    """akotf.yaml with the overrides in place of what it says."""
-    for name, value in overrides.items():
-        path = tuple(name.split("."))
-        if path[0] not in EnvironmentSpec.model_fields:
-            path = ("parameters", *path)
-        node = replaced(node, path, _given(value, Mark(f"override {name}")))
-    return node
-
-
-def _given(value: Any, mark: Mark) -> Node:
-    if isinstance(value, str):
-        return TextNode(value, True, mark)
-    if isinstance(value, Mapping):
-        return MapNode({str(k): Entry(mark, _given(v, mark)) for k, v in value.items()}, mark)
-    if isinstance(value, (list, tuple)):
-        return ListNode(tuple(_given(v, mark) for v in value), mark)
-    if value is None or isinstance(value, (bool, int, float)):
-        return ValueNode(value, mark)
-    return TextNode(str(value), True, mark)
-
-
-def _instantiate(folder: Path, node: Node, catalogues: Sequence[Path], faults: _Faults) -> _Instance:
+def _instantiate(
+    folder: Path, node: Node, catalogues: Sequence[Path], faults: _Faults, cache: Path | None
+) -> _Instance:
     """The template that akotf.yaml names, its parameters, and run.yaml with them."""
     made = _Instance()
     reference = node.get("template") if isinstance(node, MapNode) else None
@@ -159,9 +161,10 @@ def _instantiate(folder: Path, node: Node, catalogues: Sequence[Path], faults: _
     if made.parameters.findings:
         return made
     try:
-        made.rendered = render(
-            yaml.read(template.folder / RUN), made.parameters.values, made.parameters.given
-        )
+        run = template.folder / RUN
+        made.written = yaml.read(run)
+        places = {**default_places(template), **made.parameters.given}
+        made.rendered = render(made.written, made.parameters.values, places, run)
     except ConfigError as error:
         faults.take(error)
         return made
@@ -175,30 +178,32 @@ def _instantiate(folder: Path, node: Node, catalogues: Sequence[Path], faults: _
 def _with_scopes(
     spec: EnvironmentSpec, documents: akoflow.Documents
 ) -> tuple[EnvironmentSpec, dict[str, Position]]:
-    """Scopes from the AkôFlow resources where akotf.yaml gives none; and where the resource of each stands."""
+    """Scopes from the AkôFlow resources where akotf.yaml gives none; and where each of their settings stands."""
     inventory = documents.models.get(akoflow.ENVIRONMENT)
     if spec.scopes or not isinstance(inventory, EnvironmentFile):
         return spec, {}
     places: dict[str, Position] = {}
     for index, resource in enumerate(inventory.resources):
-        found, place = scope_of(resource), documents.place(akoflow.ENVIRONMENT, f"resources.{index}")
-        if found is not None and place is not None:
-            places.setdefault(f"scopes.{found[0]}", place)
+        for path, written in written_at(resource, index).items():
+            place = documents.place(akoflow.ENVIRONMENT, written.removesuffix("."))
+            if place is not None:
+                places.setdefault(path, place)
     return spec.model_copy(update={"scopes": derive_scopes(inventory)}), places
 
 
-def _origins(
-    environment: Bound[EnvironmentSpec], made: _Instance, derived: Mapping[str, Position]
-) -> dict[str, str]:
-    """Where each value comes from: template | parameter | environment | akoflow | default."""
-    origins = dict.fromkeys((path for path in environment.positions if path), "environment")
-    origins |= dict.fromkeys(derived, "akoflow")
-    if made.run is not None:
-        origins |= dict.fromkeys((path for path in made.run.positions if path != "run"), "template")
-    for name in made.parameters.values:
-        origins[f"parameters.{name}"] = "environment" if name in made.parameters.given else "default"
-    for path, names in (made.rendered.uses if made.rendered else {}).items():
-        key = dotted(("run", *path))
-        if key in origins and names:
-            origins[key] = "parameter" if any(n in made.parameters.given for n in names) else "default"
-    return origins
+def _with_secrets(
+    run: RunSpec, spec: EnvironmentSpec, ours: Mapping[str, Position], theirs: Mapping[str, Position]
+) -> tuple[RunSpec, list[Finding]]:
+    """The run with the environment's secrets over the template's; a note where both give another reference."""
+    notes = []
+    for name, reference in spec.secrets.items():
+        other = run.secrets.get(name, reference)
+        if other != reference:
+            path = f"secrets.{name}"
+            place = theirs.get(f"run.{path}")
+            notes.append(Finding(
+                rule="config/secret-conflict", severity=Severity.WARNING, position=ours.get(path), path=path,
+                message=f"{path} is {reference} in akotf.yaml and {other} in run.yaml ({place}); akotf.yaml wins",
+                remedy="remove it from akotf.yaml to use the template's, or keep it on purpose",
+            ))  # fmt: skip
+    return run.model_copy(update={"secrets": {**run.secrets, **spec.secrets}}), notes

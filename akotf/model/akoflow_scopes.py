@@ -78,6 +78,30 @@ def scope_of(resource: Resource) -> tuple[str, ScopeKind] | None:
     return str(resource.metadata.get("akotf.scope") or scope_name(resource.id)), ScopeKind(kind)
 
 
+def written_at(resource: Resource, index: int) -> dict[str, str]:
+    """Which path of environment.yaml says each setting of the resource's scope; empty when it has no scope.
+
+    `scopes.campus.nodes.cpus` -> `resources.1.metadata.akotf.cpus`, or `resources.1.cpuCores` without that key.
+    """
+    found = scope_of(resource)
+    if found is None:
+        return {}
+    scope, kind = f"scopes.{found[0]}", found[1]
+    keys = {name: f"{scope}.{key}" for name, key in SCOPE_KEYS.items()}
+    if kind is ScopeKind.HPC:
+        keys |= {name: f"{scope}.nodes.{key}" for name, key in NODE_KEYS.items()}
+    plain = {f"{scope}.kind": "metadata.akotf.kind" if "akotf.kind" in resource.metadata else "type"}
+    if kind is ScopeKind.HPC:
+        plain |= {f"{scope}.partition": "providerId", f"{scope}.nodes.cpus": "cpuCores"}
+        plain |= {f"{scope}.nodes.memory": "memoryBytes", f"{scope}.nodes.count": "metadata"}
+    if kind is ScopeKind.CLOUD:
+        plain[f"{scope}.regions"] = "region"
+    else:
+        plain[f"{scope}.price"] = "pricePerSecond"
+    said = {keys[name]: f"metadata.{name}" for name in keys if name in resource.metadata}
+    return {path: f"resources.{index}.{place}" for path, place in ({scope: ""} | plain | said).items()}
+
+
 def scope_name(resource_id: str) -> str:
     """A scope's name from a resource's id: lower case, every other character a dash."""
     name = re.sub(r"[^a-z0-9]+", "-", resource_id.lower()).strip("-")[:63].rstrip("-")

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from akotf.model.base import Frozen
-from akotf.model.finding import Position
+from akotf.model.finding import Finding, Position
+from akotf.model.origin import Origin
 from akotf.model.secret import SecretReference
 from akotf.model.units import ByteCount, GpuName, MoneyText, RateText, Seconds
 
@@ -293,9 +294,8 @@ class DesiredState(Frozen):
     folder: Path = Field(exclude=True)  # absolute; never part of a digest
     template_folder: Path = Field(exclude=True)
     positions: dict[str, Position] = Field(default={}, exclude=True)  # dotted path -> where it was written
-    origins: dict[str, str] = Field(
-        default={}, exclude=True
-    )  # dotted path -> template | parameter | environment | akoflow | default
+    origins: dict[str, Origin] = Field(default={}, exclude=True)  # dotted path -> who decided the value, and where
+    notes: tuple[Finding, ...] = Field(default=(), exclude=True)  # what reading noticed that is no fault
 
     def baseline(self) -> Baseline:
         """What the run is held to."""

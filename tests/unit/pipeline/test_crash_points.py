@@ -15,13 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from akotf.model.chain import check_chain
 from akotf.model.drift import Action, Decision, Drift, DriftClass
 from akotf.model.run import AttemptOutcome, Run, RunState
 from akotf.model.tfplan import ResourceChange, TfPlan
-from akotf.pipeline import healing, recording
+from akotf.pipeline import healing
 from akotf.pipeline.live import BASELINE_ADDRESS, live_of
 from akotf.pipeline.provisioning import deployments, is_deployed, tear_down_all
 from akotf.pipeline.session import Session
@@ -189,7 +187,7 @@ def whole(machine: Machine, *, attempts_expected: int = 1) -> Run:
     assert check_chain([entry.to_json() for entry in entries]) == []
     counts = Counter(entry.kind for entry in entries if entry.subject == run.id)
     once = {"run.ended": 1, "prediction.recorded": 1, "evidence.written": 1}
-    each = {kind: attempts_expected for kind in ("run.submitted", "attempt.started", "attempt.ended")}
+    each = dict.fromkeys(("run.submitted", "attempt.started", "attempt.ended"), attempts_expected)
     assert {kind: counts[kind] for kind in (*once, *each)} == {**once, **each}
     assert counts["run.intent"] >= attempts_expected  # an intent is told again when it is carried out later
     assert (world.layout.run_evidence(run.id) / "manifest.json").is_file()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from akotf.load.rendering import Rendered, evaluate, render
+from akotf.load import rendering
+from akotf.load.expressions import MAX_TEXT, Outcome, evaluate
+from akotf.load.rendering import Rendered, render
 from akotf.reading import yaml
-from akotf.reading.nodes import Mark, TextNode, ValueNode
+from akotf.reading.nodes import Entry, MapNode, Mark, TextNode, ValueNode
 
 VALUES: dict[str, Any] = {
     "steps": 300, "rate": 1e-4, "amp": True, "name": "1_000", "unset": None, "gpus": 8, "text": "a'b\"{{ x }}",
@@ -17,6 +20,14 @@ VALUES: dict[str, Any] = {
 
 def rendered(text: str, given: dict[str, Mark] | None = None) -> Rendered:
     return render(yaml.parse(text.encode(), "run.yaml"), VALUES, given or {})
+
+
+MARK = Mark("run.yaml", 1, 1)
+
+
+def tree(**texts: str) -> MapNode:
+    """A mapping of texts as quotes would give them."""
+    return MapNode({key: Entry(MARK, TextNode(text, False, MARK)) for key, text in texts.items()}, MARK)
 
 
 def one(expression: str) -> Any:
@@ -61,7 +72,10 @@ def test_any_other_scalar_is_text_and_stays_text(expression: str, text: str) -> 
         ("x {{ missing }}", "no parameter 'missing'"),
         ("{% if amp %}x{% endif %}", "statements"),
         ("{{ steps }}{# note #}", "statements"),
-        ("{{ steps", "unexpected end"),
+        ("{{ steps", "}} is missing"),
+        ("{{ }}", "Expected an expression"),
+        ("a {{ [1, 2] }}", "list"),
+        ("a {{ 10 ** 30 }}", "not one finite value"),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{{ steps.real.__class__ }}", "SecurityError"),
         ('{{ "".__class__.__mro__ }}', "SecurityError"),
@@ -94,7 +108,10 @@ def test_the_command_and_the_environment_are_opaque() -> None:
 
 
 def test_values_are_never_rendered_again() -> None:
-    assert evaluate(["{{ text }}"], {"text": "{{ 7 * 7 }}"}) == [("value", "{{ 7 * 7 }}", ("text",))]
+    assert evaluate(["{{ text }}", "x{{ text }}"], {"text": "{{ 7 * 7 }}"}) == [
+        Outcome("{{ 7 * 7 }}", False, ("text",)),
+        Outcome("x{{ 7 * 7 }}", True, ("text",)),
+    ]
 
 
 @pytest.mark.parametrize("name", [*VALUES, "missing", "true", "false", "none", "not", "nothing"])
@@ -107,17 +124,114 @@ def test_a_plain_name_means_what_jinja_says(name: str) -> None:
         assert direct.findings == through_jinja.findings
 
 
-@pytest.mark.parametrize("expression", ["{{ 9 ** (9 ** 9) }}", "{{ 'x' * 10 ** 10 }}"])
-def test_an_expression_without_end_or_measure_is_one_fault(
-    expression: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from akotf.load import rendering
+ESCAPES = [
+    "{{ ''.__class__ }}", "{{ ''['__class__'] }}", "{{ name.__class__.__mro__[1].__subclasses__() }}",
+    "{{ lipsum }}", "{{ lipsum.__globals__ }}", "{{ cycler.__init__ }}", "{{ joiner }}", "{{ namespace() }}", "{{ dict() }}",
+    "{{ range(10 ** 9) }}", "{{ self }}", "{{ self.__init__ }}", "{{ config }}", "{{ loop }}", "{{ caller() }}",
+    "{{ '{0.__class__}'.format(name) }}", "{{ '{0}'.format_map({}) }}", "{{ '%s' | format(name) }}", "{{ '%9999999999d' % 1 }}",
+    "{{ name | attr('__class__') }}", "{{ [name] | map(attribute='__class__') | first }}", "{{ [1] | map('string') }}",
+    "{{ [1] | select('callable') }}", "{{ name | pprint }}", "{{ name | tojson }}", "{{ name | random }}", "{{ name | urlize }}",
+    "{{ name.encode('utf-16') }}", "{{ name.upper }}", "{{ [].append(1) }}", "{{ {'a': 1}.items() }}", "{{ (1).to_bytes(10 ** 9) }}",
+    "{{ 'a' * 10 ** 9 }}", "{{ 10 ** 9 * 'a' }}", "{{ [0] * 10 ** 9 }}", "{{ 9 ** (9 ** 9) }}", "{{ 2 ** 1025 }}", "{{ 'a'.center(10 ** 9) }}",
+    "{{ name.zfill(10 ** 9) }}", "{{ 'a'.expandtabs(10 ** 9) }}", "{{ 'a' | indent(10 ** 9) }}", "{{ 'a' | center(10 ** 9) }}",
+    "{{ ('a' * 100000).replace('a', 'a' * 100000) }}", "{{ " + "(" * 500 + "1" + ")" * 500 + " }}", "{{ " + "-" * 3000 + "1 }}",
+    "{{ " + "+".join(["'" + "a" * 60000 + "'"] * 3) + " }}", "{{ steps.__add__(1) }}", "{{ amp.real }}", "{{ 1 if }}", "{{ a b }}", "{{ steps } }",
+]  # fmt: skip
 
-    limited = rendering.run_limited
-    monkeypatch.setattr(rendering, "run_limited", lambda f, args: limited(f, args, seconds=0.5, memory=2**26))
-    result = rendered(f'a: "{expression}"\nb: "{{{{ steps }}}}"\n')
-    assert [f.rule for f in result.findings] == ["config/expression"]
-    assert "limit" in result.findings[0].message
+
+@pytest.mark.parametrize("expression", ESCAPES, ids=range(len(ESCAPES)))
+def test_escapes_and_bombs_are_faults_of_their_own_and_hide_no_other(expression: str) -> None:
+    result = render(tree(a=expression, b="{{ rat }}", c="x {{ steps + 1 }}"), VALUES, {})
+    assert [f.path for f in result.findings] == ["run.a", "run.b"]
+    assert "Traceback" not in result.findings[0].message
+    assert "rendering ended" not in result.findings[0].message
+
+
+def test_an_expression_that_takes_too_long_is_one_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "_SECONDS", 0.3)
+    monkeypatch.setattr(rendering, "_SECONDS_EACH", 0.3)
+    endless = "{{ " + "('a' * 131072).count('a' * 65535 ~ 'b') ~ " * 400 + "1 }}"
+    result = render(tree(a="{{ steps + 1 }}", b=endless, c="{{ steps + 1 }}"), VALUES, {})
+    assert [(f.rule, f.path) for f in result.findings] == [("config/expression", "run.b")]
+    assert "time limit" in result.findings[0].message
+
+
+def test_text_around_expressions_stays_as_it_is() -> None:
+    around = "a\r\nb\rc\u2028\u0085d\x0b}} %} #}\n\n"
+    result = render(tree(a=around + "{{ steps }}" + around), VALUES, {})
+    assert result.node.get("a") == TextNode(around + "300" + around, False, MARK)
+    carried = render(tree(a="x{{ text }}"), {"text": "1\r\n2\r"}, {})
+    assert carried.node.get("a") == TextNode("x1\r\n2\r", False, MARK)
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("{{ '{%' }} {{ '{#' }} {{ '{{' }}", "{% {# {{"), ("a {{- steps -}} b", "a300b"), ("a {{+ steps }} b", "a 300 b"),
+        ("{{ {'a': {'b': 1}}['a']['b'] }}!", "1!"), ("{{ '}}' }}{{ \"'\" }}", "}}'"), ("$" "{{ steps }}", "$300"), ("{{ -steps }}s", "-300s"),
+        ("{{ name[1:] ~ '-' ~ gpus }}.", "_000-8."), ("{{ name.replace('_', '') | int + 1 }}.", "1001."), ("{{\n steps\r\n}}.", "300."),
+    ],
+)  # fmt: skip
+def test_what_stands_in_text(text: str, becomes: str) -> None:
+    assert render(tree(a=text), VALUES, {}).node.get("a") == TextNode(becomes, False, MARK)
+
+
+@pytest.mark.parametrize("name", ["super", "loop", "caller", "values", "context", "environment"])
+def test_a_parameter_may_have_a_name_that_means_something_to_jinja(name: str) -> None:
+    result = render(tree(a=f"{{{{ {name} }}}}", b=f"{{{{ {name} ~ '' }}}}"), {name: "mine"}, {})
+    assert result.findings == []
+    assert [result.node.get(key).value for key in "ab"] == ["mine", "mine"]
+
+
+def test_a_key_is_never_rendered() -> None:
+    result = rendered(
+        "hyperparameters:\n  '{{ name }}': 1\nenvironment: {'{{ name }}': a}\ncommand: ['{{']\n"
+    )
+    assert [(f.path, f.position.line) for f in result.findings] == [("run.hyperparameters.{{ name }}", 2)]
+
+
+def test_a_text_that_is_too_long_is_refused_however_it_came_about() -> None:
+    values = {"long": "x" * MAX_TEXT, "longer": "x" * (MAX_TEXT + 1)}
+    result = render(
+        tree(a="{{ long }}", b="{{ longer }}", c="{{ long ~ 1 }}", d="{{ long }}{{ long }}"), values, {}
+    )
+    assert [f.path for f in result.findings] == ["run.b", "run.c", "run.d"]
+
+
+PLACES = """\
+a: "x {{ stepz }} {{ stepz }}"
+b: 'it''s {{ name }} {{ ''a'' ~ rat }}'
+c: |
+  first {{ steps }}
+    second {{ gpuz }} {{ steps +
+      gpuz }}
+d: >-
+  folded {{ name }}
+
+  and {{ amq }}
+e: plain {{ nam }}
+f: {g: ["{{ 1 / 0 }}", "{{ \\"q\\" ~ unse }}"], h: "{{ \\x73tepz }}"}
+i: "tail {% if %}"
+"""
+
+
+def test_a_fault_stands_at_its_line_and_column(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + PLACES.replace("\n", "\r\n").encode())
+    result = render(yaml.read(file, "run.yaml"), VALUES, {}, file)
+    found = [(f.path.removeprefix("run."), f.position.line, f.position.column) for f in result.findings]
+    # Columns counted in PLACES: of the name that is unknown, else of the expression
+    assert found == [
+        ("a", 1, 10), ("a", 1, 22), ("b", 2, 33), ("c", 5, 15), ("c", 6, 7), ("d", 10, 10), ("e", 11, 13),
+        ("f.g.0", 12, 10), ("f.g.1", 12, 36), ("f.h", 12, 50), ("i", 13, 10),
+    ]  # fmt: skip
+
+
+def test_without_its_file_a_fault_stands_at_its_scalar(tmp_path: Path) -> None:
+    node = yaml.parse(PLACES.encode(), "run.yaml")
+    for source in (None, tmp_path / "gone.yaml", tmp_path):
+        result = render(node, VALUES, {}, source)
+        assert [f.position.line for f in result.findings][:5] == [1, 1, 2, 3, 3]
 
 
 def test_a_value_from_one_parameter_takes_the_place_where_the_environment_wrote_it() -> None:

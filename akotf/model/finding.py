@@ -32,7 +32,8 @@ class Finding(Frozen):
     """One fault, warning or note.
 
     `rule` is a stable id such as `config/unknown-key`; `path` the dotted path in the document
-    (`objective.budget`); `remedy` what to write or do instead.
+    (`objective.budget`); `remedy` what to write or do instead. Of a `sensitive` finding no reporter shows the line
+    it is about: a secret stands there.
     """
 
     rule: str
@@ -41,6 +42,7 @@ class Finding(Frozen):
     position: Position | None = None
     path: str = ""
     remedy: str = ""
+    sensitive: bool = False
 
     def __str__(self) -> str:
         place = f"{self.position}: " if self.position else ""

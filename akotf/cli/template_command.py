@@ -7,7 +7,7 @@ from pathlib import Path
 
 from akotf.cli.view import View, show
 from akotf.errors import ConfigError, UsageError
-from akotf.load import template
+from akotf.load import publishing, template
 from akotf.load.environment import AKOTF
 from akotf.model.finding import has_errors
 from akotf.reading import yaml
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     if arguments.what == "verify":
-        findings = [f for folder in catalogues(start) for f in template.verify(folder)]
+        findings = [f for folder in catalogues(start) for f in publishing.verify(folder)]
         view.result(
             {"schema": 1, "intact": not findings, "findings": [f.to_json() for f in findings]},
             "\n".join(map(str, findings)) or "every published template is unchanged",
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     modules = project_folders("modules", catalogue.parent)
     if not modules:
         raise UsageError("there is no modules/ folder beside the catalogue", where=str(catalogue.parent))
-    digest = template.publish(folder, modules[0], catalogue)
+    digest = publishing.publish(folder, modules[0], catalogue)
     view.result({"schema": 1, "content": digest}, f"published {digest}")
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -43,27 +44,51 @@ def split_reference(reference: str) -> tuple[str, str]:
     if match is None:
         raise ConfigError(
             f"{reference!r} is not a template reference",
-            remedy="write NAME@VERSION, such as gpu-training@1.0.0",
+            remedy="write NAME@VERSION, such as gpu-training@1.0.0, or git+URL//path?ref=TAG",
         )
     return match[1], match[2]
 
 
-def file_digests(folder: Path) -> dict[str, str]:
+def plain_files(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, Path]:
+    """Relative POSIX path -> file, of every file below `folder`, sorted; `skip` leaves out names, folders too.
+
+    IntegrityError for links and special files.
+    """
+    files: dict[str, Path] = {}
+    if folder.is_symlink():
+        raise IntegrityError(f"{folder} is a link", remedy="a template holds plain files only")
+    waiting = [folder]
+    while waiting:
+        for path in waiting.pop().iterdir():
+            if skip(path.name):
+                continue
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise IntegrityError(
+                    f"{path} is a link or a special file", remedy="a template holds plain files only"
+                )
+            if path.is_dir():
+                waiting.append(path)
+            else:
+                files[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(files.items()))
+
+
+def file_digests(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, str]:
     """Relative POSIX path -> SHA-256 of every file below `folder`. IntegrityError for links and special files."""
-    digests = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise IntegrityError(
-                f"{path} is a link or a special file", remedy="a template holds plain files only"
-            )
-        if path.is_file():
-            digests[path.relative_to(folder).as_posix()] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return digests
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in plain_files(folder, skip=skip).items()
+    }
 
 
 def content_digest(folder: Path) -> str:
     """`sha256:` digest over the relative paths and bytes of all files below `folder`."""
     return digest(file_digests(folder))
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """The content digest of files in memory."""
+    return digest({name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
 
 
 def read_index(catalogue: Path) -> dict[str, str]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from akotf.errors import IsolationError
 from akotf.isolation import run_limited
+from akotf.load.constraints import check_constraints
 from akotf.model.config import ParameterSpec, TemplateSpec
 from akotf.model.finding import Finding
-from akotf.model.units import format_bytes, format_duration, parse_bytes, parse_duration
+from akotf.model.secret import SCHEMES, is_reference
+from akotf.model.units import (
+    format_bytes,
+    format_duration,
+    format_percent,
+    parse_bytes,
+    parse_duration,
+    parse_gpu_name,
+    parse_percent,
+)
 from akotf.reading import leaves
 from akotf.reading.bind import suggest
 from akotf.reading.leaves import Fault
@@ -19,8 +29,8 @@ from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNo
 from akotf.reading.scalars import NULLS, shown
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "recursive"})
-_SECRET = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
+_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "recursive", "self"})
+_TEXTS = frozenset({"string", "gpu"})  # types whose values are text: no bounds, no unit
 
 
 @dataclass
@@ -30,10 +40,18 @@ class Parameters:
     values: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     given: dict[str, Mark] = field(default_factory=dict)
+    typed: dict[str, Typed] = field(default_factory=dict)  # those whose own specification can be used
+
+    def shown(self, name: str) -> str:
+        """A final value in its unit, for messages; a secret's never."""
+        value, parameter = self.values.get(name), self.typed[name]
+        if value is None:
+            return "nothing"
+        return "(secret)" if parameter.spec.secret else parameter.shown(value)
 
 
 @dataclass(frozen=True)
-class _Typed:
+class Typed:
     """A parameter's specification with its nodes, which keep what was written."""
 
     name: str
@@ -56,22 +74,32 @@ class _Typed:
 
     def check(self, value: Any) -> None:
         """Bounds and choices. Fault when they don't hold."""
-        spec = self.spec
-        if spec.secret and not _SECRET.fullmatch(str(value)):
-            raise Fault("is secret: its value must not stand here", "write env:NAME or file:PATH", "secret")
-        for bound, broken, words in ((spec.min, "below", "at least"), (spec.max, "above", "at most")):
-            if bound is None or isinstance(value, (str, bool)):
+        if self.spec.secret and not is_reference(str(value)):
+            remedy = f"write one of {', '.join(SCHEMES.values())}"
+            raise Fault("is secret: its value must not stand here", remedy, "secret")
+        for key, broken, words in (("min", "below", "at least"), ("max", "above", "at most")):
+            bound = self.bound(key)
+            if bound is None:
                 continue
-            if value < bound if broken == "below" else value > bound:
+            if value < bound if key == "min" else value > bound:
                 limit = self.shown(bound)
                 raise Fault(f"{self.shown(value)} is {broken} {limit}", f"write {words} {limit}", "bounds")
         choices = self.choices()
         if choices and not any(type(c) is type(value) and c == value for c in choices):
-            raise Fault(
-                f"{self.shown(value)} is not a choice",
-                suggest(str(value), [str(c) for c in choices]),
-                "choice",
-            )
+            named = "it" if self.spec.secret else self.shown(value)
+            known = [] if self.spec.secret else [self.shown(c) for c in choices]
+            remedy = suggest(str(value), known) if known else "take one of the template's choices"
+            raise Fault(f"{named} is not a choice", remedy, "choice")
+
+    def bound(self, key: str) -> Any:
+        """`min` or `max` as a value of the parameter's type; None when there is none. A bare number is bytes or seconds."""
+        node = self.node.get(key)
+        if node is None or self.spec.type in _TEXTS or self.spec.type == "boolean":
+            return None
+        bare = self.spec.min if key == "min" else self.spec.max
+        if isinstance(bare, float):
+            return bare
+        return self.read(node)
 
     def choices(self) -> list[Any]:
         """The choices as values of the parameter's type."""
@@ -84,10 +112,17 @@ class _Typed:
             return format_bytes(int(value))
         if self.spec.type == "duration":
             return format_duration(float(value))
+        if self.spec.type == "percent":
+            return format_percent(float(value))
         if isinstance(value, float) and value.is_integer() and self.spec.type == "integer":
             value = int(value)
         unit = f" {self.spec.unit}" if self.spec.unit else ""
         return f"{shown(value) if isinstance(value, str) else value}{unit}"
+
+    def place(self, key: str) -> Mark:
+        """Where `key` of the specification is written, else the parameter's name."""
+        entry = self.node.entries.get(key)
+        return entry.mark if entry and entry.mark.line else self.mark
 
 
 def _quantity(parse: Callable[[Any], Any]) -> leaves.Read:
@@ -104,6 +139,7 @@ def _quantity(parse: Callable[[Any], Any]) -> leaves.Read:
 _READERS: dict[str, leaves.Read] = {
     "integer": leaves.integer, "number": leaves.number, "string": leaves.text, "boolean": leaves.boolean,
     "duration": _quantity(parse_duration), "bytes": _quantity(parse_bytes),
+    "percent": _quantity(parse_percent), "gpu": _quantity(parse_gpu_name),
 }  # fmt: skip
 
 
@@ -120,10 +156,10 @@ def bind_parameters(
     `mark` is where the environment would write them; `check_defaults` holds defaults against patterns too. All faults at once, the template's own too.
     """
     result = Parameters()
-    typed = _typed(template, template_node, result)
+    typed = result.typed = _typed(template, template_node, result)
     entries = given.entries if isinstance(given, MapNode) else {}
     for name, stray in entries.items():
-        if name not in typed:
+        if name not in template.parameters:
             remedy = suggest(name, sorted(template.parameters))
             _note(
                 result,
@@ -157,6 +193,7 @@ def bind_parameters(
         if parameter.spec.pattern and isinstance(value, str) and (entry or check_defaults):
             patterns.append((name, node.mark, parameter.spec.pattern, value))
     _match(patterns, result)
+    result.findings.extend(check_constraints(template, template_node, result))
     return result
 
 
@@ -195,51 +232,72 @@ def _match(patterns: list[tuple[str, Mark, str, str]], result: Parameters) -> No
             )
 
 
-def _typed(template: TemplateSpec, node: MapNode, result: Parameters) -> dict[str, _Typed]:
-    """The parameters whose own specification holds."""
+def _typed(template: TemplateSpec, node: MapNode, result: Parameters) -> dict[str, Typed]:
+    """The parameters by name; those whose own specification can't be used are left out. Notes what is wrong with it."""
     typed = {}
     nodes = node.get("parameters")
     for name, spec in template.parameters.items():
         entry = nodes.entries.get(name) if isinstance(nodes, MapNode) else None
         if entry is None or not isinstance(entry.value, MapNode):
             continue
-        parameter = _Typed(name, spec, entry.value, entry.mark)
-        try:
-            _check_spec(parameter)
-        except Fault as fault:
-            _note(
-                result,
-                name,
-                "template",
-                entry.mark,
-                f"the template's parameter {name!r}: {fault}",
-                fault.remedy,
-            )
-        typed[name] = parameter
+        parameter = Typed(name, spec, entry.value, entry.mark)
+        faults = list(_faults(parameter))
+        for key, fault in faults:
+            message = f"the template's parameter {name!r}: {fault}"
+            _note(result, name, "template", parameter.place(key), message, fault.remedy)
+        if not faults:
+            typed[name] = parameter
     return typed
 
 
-def _check_spec(parameter: _Typed) -> None:
+def _faults(parameter: Typed) -> Iterator[tuple[str, Fault]]:
+    """What is wrong with a parameter's own specification, by its key."""
     spec, default = parameter.spec, parameter.node.get("default")
     if not _NAME.fullmatch(parameter.name) or parameter.name in _WORDS:
-        raise Fault(
-            "can't be a name in an expression", "use lower-case letters, digits and '_', a letter first"
-        )
+        remedy = "use lower-case letters, digits and '_', a letter first"
+        yield "", Fault("can't be a name in an expression", remedy)
     if spec.required and default is not None:
-        raise Fault("is required and has a default", "keep one of them")
-    if spec.min is not None and spec.max is not None and spec.min > spec.max:
-        raise Fault(f"min {spec.min:g} is above max {spec.max:g}")
-    if (spec.min is not None or spec.max is not None) and spec.type in ("string", "boolean"):
-        raise Fault(f"a {spec.type} has no min and max", "remove them")
-    if (spec.pattern or spec.secret) and spec.type != "string":
-        raise Fault("pattern and secret are for strings", "set type: string")
+        yield "default", Fault("is required and has a default", "keep one of them")
+    for key in ("min", "max"):
+        if parameter.node.get(key) is None:
+            continue
+        if spec.type in _TEXTS or spec.type == "boolean":
+            yield key, Fault(f"a {spec.type} has no min and max", "remove it")
+            return
+        if (fault := _trouble(lambda key=key: parameter.bound(key))) is not None:  # type: ignore[misc]
+            yield key, Fault(f"{key} {fault}", fault.remedy)
+            return
+    low, high = parameter.bound("min"), parameter.bound("max")
+    if low is not None and high is not None and low > high:
+        yield "min", Fault(f"min {parameter.shown(low)} is above max {parameter.shown(high)}", "swap them")
+    for key in ("pattern", "secret"):
+        if getattr(spec, key) and spec.type != "string":
+            yield key, Fault(f"{key} is for strings", "set type: string")
     try:
         re.compile(spec.pattern)
     except re.error as error:
-        raise Fault(f"the pattern can't be read: {error}") from error
-    parameter.choices()
-    if default is not None:
-        parameter.check(parameter.read(default))
+        yield "pattern", Fault(f"the pattern can't be read: {error}", "write a Python regular expression")
+    if (fault := _trouble(lambda: _check_choices(parameter))) is not None:
+        yield "choices", Fault(f"a choice {fault}", fault.remedy)
+    elif default is not None and (fault := _trouble(lambda: parameter.check(parameter.read(default)))):
+        yield "default", Fault(f"its default {fault}", fault.remedy)
+
+
+def _check_choices(parameter: Typed) -> None:
+    """Every choice is a value of the type, within the bounds, and there once."""
+    choices = parameter.choices()
+    for choice in choices:
+        parameter.check(choice)
+    if len(set(map(str, choices))) < len(choices):
+        raise Fault("is there twice", "keep one of them")
+
+
+def _trouble(step: Callable[[], Any]) -> Fault | None:
+    try:
+        step()
+    except Fault as fault:
+        return fault
+    return None
 
 
 def _note(result: Parameters, name: str, rule: str, mark: Mark, message: str, remedy: str) -> None:

@@ -116,11 +116,11 @@ class EnvironmentSpec(Frozen):
 class ParameterSpec(Frozen):
     """One typed parameter of a template."""
 
-    type: Literal["integer", "number", "string", "boolean", "duration", "bytes", "gpu"]
+    type: Literal["integer", "number", "string", "boolean", "duration", "bytes", "percent", "gpu"]
     default: Any = None
     required: bool = False
     unit: str = ""
-    min: float | str | None = None  # in the parameter's own type: 60, 1m, 256 MiB
+    min: float | str | None = None  # in the parameter's own type: 60, 1m, 256 MiB, 90%
     max: float | str | None = None
     choices: tuple[Any, ...] = ()
     pattern: str = ""
@@ -294,7 +294,9 @@ class DesiredState(Frozen):
     folder: Path = Field(exclude=True)  # absolute; never part of a digest
     template_folder: Path = Field(exclude=True)
     positions: dict[str, Position] = Field(default={}, exclude=True)  # dotted path -> where it was written
-    origins: dict[str, Origin] = Field(default={}, exclude=True)  # dotted path -> who decided the value, and where
+    origins: dict[str, Origin] = Field(
+        default={}, exclude=True
+    )  # dotted path -> who decided the value, and where
     notes: tuple[Finding, ...] = Field(default=(), exclude=True)  # what reading noticed that is no fault
 
     def baseline(self) -> Baseline:

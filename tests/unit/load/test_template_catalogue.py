@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from akotf.errors import ConfigError, IntegrityError
-from akotf.load import template
+from akotf.load import publishing, template
 from akotf.load.catalogue import content_digest
 from akotf.model.finding import Severity
 
@@ -61,7 +61,7 @@ def test_a_reference_is_a_name_and_a_version(reference: str, catalogue: Path) ->
 
 
 def test_publishing_vendors_the_modules_and_fixes_the_digest(catalogue: Path, modules: Path) -> None:
-    content = template.publish(tiny(catalogue), modules, catalogue)
+    content = publishing.publish(tiny(catalogue), modules, catalogue)
     vendored = tiny(catalogue) / "modules" / "pool"
     assert sorted(p.name for p in vendored.iterdir()) == ["main.tf"]
     assert content == content_digest(tiny(catalogue))
@@ -69,54 +69,54 @@ def test_publishing_vendors_the_modules_and_fixes_the_digest(catalogue: Path, mo
         "schema": 1,
         "templates": {"tiny@1.0.0": content},
     }
-    assert template.publish(tiny(catalogue), modules, catalogue) == content  # again: nothing changes
-    assert template.verify(catalogue) == []
+    assert publishing.publish(tiny(catalogue), modules, catalogue) == content  # again: nothing changes
+    assert publishing.verify(catalogue) == []
     assert template.list_templates([catalogue])[0].published
 
 
 def test_a_published_version_is_immutable(catalogue: Path, modules: Path) -> None:
-    template.publish(tiny(catalogue), modules, catalogue)
+    publishing.publish(tiny(catalogue), modules, catalogue)
     before = (catalogue / "index.lock").read_bytes()
     (modules / "pool" / "main.tf").write_text("# changed\n")
     with pytest.raises(IntegrityError, match="immutable"):
-        template.publish(tiny(catalogue), modules, catalogue)
+        publishing.publish(tiny(catalogue), modules, catalogue)
     assert (catalogue / "index.lock").read_bytes() == before
     assert (tiny(catalogue) / "modules" / "pool" / "main.tf").read_text() == "# pool\n"
 
 
 def test_a_changed_published_template_can_not_be_used(catalogue: Path, modules: Path) -> None:
-    template.publish(tiny(catalogue), modules, catalogue)
+    publishing.publish(tiny(catalogue), modules, catalogue)
     with (tiny(catalogue) / "terraform" / "local" / "main.tf").open("a") as file:
         file.write("# one more line\n")
     with pytest.raises(IntegrityError, match="not what was published"):
         template.open_template("tiny@1.0.0", [catalogue])
-    assert [f.rule for f in template.verify(catalogue)] == ["template/changed"]
+    assert [f.rule for f in publishing.verify(catalogue)] == ["template/changed"]
 
 
 def test_publishing_needs_the_modules_and_the_right_folder(catalogue: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no module pool"):
-        template.publish(tiny(catalogue), tmp_path, catalogue)
+        publishing.publish(tiny(catalogue), tmp_path, catalogue)
     tiny(catalogue).rename(catalogue / "tiny" / "1.0.1")
     with pytest.raises(ConfigError) as caught:
-        template.publish(catalogue / "tiny" / "1.0.1", tmp_path, catalogue)
+        publishing.publish(catalogue / "tiny" / "1.0.1", tmp_path, catalogue)
     assert [f.rule for f in caught.value.findings] == ["config/template-name"]
 
 
 def test_verify_tells_what_is_missing(catalogue: Path, modules: Path) -> None:
-    found = template.verify(catalogue)
+    found = publishing.verify(catalogue)
     assert [(f.rule, f.severity, f.path) for f in found] == [
         ("template/unpublished", Severity.WARNING, "tiny@1.0.0"),
         ("template/incomplete", Severity.ERROR, "modules/pool"),
     ]
-    template.publish(tiny(catalogue), modules, catalogue)
+    publishing.publish(tiny(catalogue), modules, catalogue)
     tiny(catalogue).rename(catalogue / "tiny" / "gone")
-    assert [f.rule for f in template.verify(catalogue)] == ["template/missing"]
+    assert [f.rule for f in publishing.verify(catalogue)] == ["template/missing"]
 
 
 def test_verify_holds_defaults_against_patterns(catalogue: Path) -> None:
     path = tiny(catalogue) / "template.yaml"
     path.write_text(path.read_text().replace("pattern: '[a-z]+'", "pattern: '[a-z]+', default: A1"))
-    assert "config/pattern" in [f.rule for f in template.verify(catalogue)]
+    assert "config/pattern" in [f.rule for f in publishing.verify(catalogue)]
 
 
 def test_an_index_of_an_unknown_schema_is_refused(catalogue: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_value_is_read_by_its_type(text: str, name: str, value: Any) -> None:
         ("rate: .inf", ("type", "rate"), "finite number"),
         ("region: us", ("choice", "region"), "not a choice"),
         ("amp: no", ("type", "amp"), "not a boolean"),
-        ("wall: 90", ("type", "wall"), "not a duration"),
+        ("wall: 90", ("type", "wall"), "has no unit"),
         ("wall: 2d", ("bounds", "wall"), "2d is above 1d"),
         ("memory: 3 GiB", ("bounds", "memory"), "3 GiB is above 2 GiB"),
         ("image: abc", ("pattern", "image"), "does not match"),
@@ -117,24 +118,79 @@ def test_a_required_parameter_says_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "at", "words"),
     [
-        "  x: {type: integer, default: 5, max: 4}\n",
-        "  x: {type: integer, default: a}\n",
-        "  x: {type: integer, min: 5, max: 4}\n",
-        "  x: {type: string, choices: [a], default: b}\n",
-        "  x: {type: string, pattern: '['}\n",
-        "  x: {type: string, min: 1}\n",
-        "  x: {type: integer, secret: true}\n",
-        "  x: {type: integer, required: true, default: 1}\n",
-        "  x-y: {type: integer}\n",
-        "  not: {type: integer}\n",
+        ("  x: {type: integer, default: 5, max: 4}", "default", "its default 5 is above 4"),
+        ("  x: {type: integer, default: a}", "default", "its default"),
+        ("  x: {type: integer, min: 5, max: 4}", "min", "min 5 is above max 4"),
+        ("  x: {type: bytes, min: 2 GiB, max: 1 GiB}", "min", "min 2 GiB is above max 1 GiB"),
+        ("  x: {type: duration, min: soon}", "min", "not a duration"),
+        ("  x: {type: string, choices: [a], default: b}", "default", "not a choice"),
+        ("  x: {type: integer, choices: [1, b]}", "choices", "a choice"),
+        ("  x: {type: integer, max: 3, choices: [1, 4]}", "choices", "4 is above 3"),
+        ("  x: {type: integer, choices: [1, 1]}", "choices", "twice"),
+        ("  x: {type: string, pattern: '['}", "pattern", "can't be read"),
+        ("  x: {type: string, min: 1}", "min", "no min and max"),
+        ("  x: {type: boolean, max: 1}", "max", "no min and max"),
+        ("  x: {type: integer, secret: true}", "secret", "secret is for strings"),
+        ("  x: {type: integer, pattern: a}", "pattern", "pattern is for strings"),
+        ("  x: {type: gpu, default: A100}", "default", "A100"),
+        ("  x: {type: integer, required: true, default: 1}", "default", "keep one|has a default"),
+        ("  x: {type: string, secret: true, default: hunter2}", "default", "must not stand here"),
+        ("  x: {type: string, secret: true, choices: [hunter2]}", "choices", "must not stand here"),
+        ("  x-y: {type: integer}", "x-y", "can't be a name"),
+        ("  not: {type: integer}", "not", "can't be a name"),
     ],
 )
-def test_a_template_that_contradicts_itself_is_told_at_its_place(line: str) -> None:
-    found = given("", line).findings
-    assert {f.rule for f in found} >= {"config/template"}
-    assert {str(f.position) for f in found if f.rule == "config/template"} == {"template.yaml:6:3"}
+def test_a_template_that_contradicts_itself_is_told_at_its_place(line: str, at: str, words: str) -> None:
+    found = [f for f in given("", line + "\n").findings if f.rule == "config/template"]
+    assert [str(f.position) for f in found] == [f"template.yaml:6:{line.index(at + ':') + 1}"]
+    assert re.search(words, found[0].message)
+    assert found[0].remedy or "name" in found[0].message or "bounds" in found[0].rule
+    assert "hunter2" not in str(found)
+
+
+def test_bounds_are_written_in_the_parameters_own_unit() -> None:
+    line = "  m: {type: bytes, min: 256 MiB, max: 2 GiB, default: 1 GiB}\n  w: {type: duration, min: 1m, default: 1h}\n"
+    assert given("", line).values == {"m": 2**30, "w": 3600.0}
+    found = given("m: 255 MiB\nw: 59s\n", line).findings
+    assert [(f.rule, f.message) for f in found] == [
+        ("config/bounds", "parameter 'm': 255 MiB is below 256 MiB"),
+        ("config/bounds", "parameter 'w': 59s is below 1m"),
+    ]
+    assert [f.remedy for f in found] == ["write at least 256 MiB", "write at least 1m"]
+
+
+def test_a_gpu_parameter_takes_one_canonical_name() -> None:
+    line = "  gpu: {type: gpu, choices: [A100-80GB, H100-80GB]}\n"
+    assert given("gpu: nvidia-a100-sxm4-80gb\n", line).values == {"gpu": "A100-80GB"}
+    assert given("", line).values == {"gpu": None}
+    assert faults("gpu: A100\n", line) == [("type", "gpu")]
+    assert faults("gpu: V100-16GB\n", line) == [("choice", "gpu")]
+
+
+def test_a_parameter_whose_specification_is_wrong_is_still_known() -> None:
+    found = given("x: 3\n", "  x: {type: integer, min: 5, max: 4}\n").findings
+    assert [f.rule for f in found] == ["config/template"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "env:HF_TOKEN", "file:/run/secrets/token", "aws-sm:prod/hf#token", "gcp-sm:projects/p/secrets/hf",
+        "azure-kv:team/hf", "vault:kv/hf#token",
+    ],
+)  # fmt: skip
+def test_a_secret_parameter_takes_every_kind_of_reference(reference: str) -> None:
+    assert given(f"data: x\ntoken: '{reference}'\n").values["token"] == reference
+
+
+@pytest.mark.parametrize("literal", ["hunter2", "hf_hunter2", "https://hunter2", "vault:hunter2", "env: hunter2"])
+def test_the_literal_value_of_a_secret_parameter_is_never_shown(literal: str) -> None:
+    found = given(f"data: x\ntoken: '{literal}'\n").findings
+    assert [f.rule for f in found] == ["config/secret"]
+    assert "hunter2" not in repr(found)
+    assert "vault:MOUNT/PATH#KEY" in found[0].remedy
 
 
 def test_a_pattern_that_takes_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,58 @@
+"""`sources.yaml`: from where templates may be fetched. Without an entry nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from akotf.errors import ConfigError
+from akotf.gitsource.address import GitAddress, Place, parse_prefix
+from akotf.model.base import Frozen
+from akotf.model.finding import Finding
+from akotf.reading import yaml
+from akotf.reading.bind import bind
+from akotf.reading.yaml import shown_path
+
+SOURCES = "sources.yaml"
+
+
+class SourcesFile(Frozen):
+    """`iac/sources.yaml`."""
+
+    version: Literal[1]
+    allow: tuple[str, ...]  # URL prefixes: scheme, host and leading path segments
+
+
+def read_sources(path: Path) -> tuple[Place, ...]:
+    """The allowed prefixes. ConfigError with all faults."""
+    bound = bind(yaml.read(path), SourcesFile)
+    findings, places = list(bound.findings), []
+    for index, text in enumerate(bound.value.allow if bound.value else ()):
+        try:
+            places.append(parse_prefix(text))
+        except ConfigError as error:
+            where = bound.positions[f"allow.{index}"]
+            message = error.message.replace("the address of the git template", "the prefix")
+            findings.append(Finding(rule="config/source", message=message, position=where, path=f"allow.{index}",
+                                    remedy=error.remedy))  # fmt: skip
+    if findings:
+        raise ConfigError(f"{path} has faults: {findings[0].message}", findings, where=str(path))
+    return tuple(places)
+
+
+def require_allowed(address: GitAddress, catalogues: Sequence[Path]) -> None:
+    """ConfigError unless the first catalogue with a `sources.yaml` (the project's own) allows the repository."""
+    found = next((c / SOURCES for c in catalogues if (c / SOURCES).is_file()), None)
+    if found is not None and any(place.covers(address.place) for place in read_sources(found)):
+        return
+    if found is None and not catalogues:
+        file = f"iac/{SOURCES}"
+    else:
+        file = shown_path(found or catalogues[0] / SOURCES)
+    remedy = f"review that repository, then add to {file}: " + (
+        f"allow: [{address.place.url}]" if found else f"version: 1 and allow: [{address.place.url}]"
+    )
+    raise ConfigError(
+        f"templates may not be fetched from {address.place.url}: {file} does not allow it", remedy=remedy
+    )

@@ -16,6 +16,7 @@ from akotf import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("write a new environment that validates at once", "Write"),
     "validate": ("check an environment and judge it by the config rules", "Write"),
+    "config": ("show each setting's value and where it comes from", "Write"),
     "template": ("list, show, publish, lock and verify templates", "Write"),
     "policy": ("list, explain and test the policy rules", "Write"),
     "profile": ("measure the workload and this machine", "Plan"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import ConfigError
+from akotf.gitsource.address import is_git
 from akotf.load import akoflow
 from akotf.load.origins import Sources, default_places
 from akotf.load.overriding import overridden
@@ -31,12 +32,14 @@ class _Faults:
 
     findings: list[Finding] = field(default_factory=list)
 
-    def take(self, error: ConfigError, mark: Mark | None = None, path: str = "") -> None:
+    def take(
+        self, error: ConfigError, mark: Mark | None = None, path: str = "", *, sensitive: bool = False
+    ) -> None:
         """The findings of an error; one without findings becomes one, at `mark`."""
         place = mark.position() if mark else Position(file=error.where) if error.where else None
         own = Finding(
             rule="config/template" if mark else "config/file", message=error.message, position=place, path=path,
-            remedy=error.remedy,
+            remedy=error.remedy, sensitive=sensitive,  # the address of a git template may hold a credential
         )  # fmt: skip
         self.findings.extend(error.findings or [own])
 
@@ -58,12 +61,13 @@ def load(
     catalogues: Sequence[Path],
     overrides: Mapping[str, Any] | None = None,
     cache: Path | None = None,
+    template: Template | None = None,
 ) -> DesiredState:
     """The desired state of the environment in `folder`.
 
     `catalogues` are template folders, the first that has a template wins; `cache` is where templates from git are kept.
     `overrides` replace values of akotf.yaml by dotted path; a name that is no key of akotf.yaml is a parameter's. Text
-    in them is read like YAML text.
+    in them is read like YAML text. `template` stands in for the one that akotf.yaml names, whatever is pinned.
     ConfigError holds every fault found; IntegrityError when a published template was changed.
     """
     if not folder.is_dir():
@@ -80,7 +84,7 @@ def load(
         raise _error(folder, faults.findings) from error
     bound = bind(node, EnvironmentSpec)
     faults.findings[:0] = bound.findings
-    made = _instantiate(folder, node, catalogues, faults, cache)
+    made = _instantiate(folder, node, faults, catalogues, cache, template)
     if bound.value is None or made.run is None or made.run.value is None or faults.findings:
         raise _error(folder, faults.findings)
     return _state(folder, bound.value, bound.positions, made, documents)
@@ -137,22 +141,28 @@ def _error(folder: Path, findings: list[Finding]) -> ConfigError:
 
 
 def _instantiate(
-    folder: Path, node: Node, catalogues: Sequence[Path], faults: _Faults, cache: Path | None
+    folder: Path,
+    node: Node,
+    faults: _Faults,
+    catalogues: Sequence[Path],
+    cache: Path | None,
+    template: Template | None,
 ) -> _Instance:
     """The template that akotf.yaml names, its parameters, and run.yaml with them."""
     made = _Instance()
     reference = node.get("template") if isinstance(node, MapNode) else None
     if not isinstance(node, MapNode) or not isinstance(reference, TextNode):
         return made
-    try:
-        template = open_template(reference.text, catalogues)
-    except ConfigError as error:
-        faults.take(error, reference.mark, "template")
-        return made
-    try:
-        check_pin(template, folder)
-    except ConfigError as error:
-        faults.take(error)
+    if template is None:
+        try:
+            template = open_template(reference.text, catalogues, environment=folder, cache=cache)
+        except ConfigError as error:
+            faults.take(error, reference.mark, "template", sensitive=is_git(reference.text))
+            return made
+        try:
+            check_pin(template, folder)
+        except ConfigError as error:
+            faults.take(error)
     entry = node.entries.get("parameters")
     mark = entry.mark if entry else reference.mark
     made.template = template

@@ -1,215 +1,99 @@
-"""Typed units: bytes, durations, money, GPU names. Text in, one canonical value out, never a silent rounding.
+"""Typed units: bytes, durations, rates of a network, shares, money, GPU names. Text in, one canonical value out.
 
 `16 GiB` is 17 179 869 184 bytes and `16 GB` is 16 000 000 000. Durations are seconds as float. Money has a currency.
+A text is taken only when it can mean one thing, and exactly or not at all: nothing is rounded. Numbers that code
+passes are in the base unit (bytes, seconds, bits a second, 1 for 100%). Every fault is a ValueError `what; remedy`.
 """
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from akotf.model.base import Frozen
-
-_BYTES = {
-    "b": 1,
-    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15,
-    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "pib": 2**50,
-}  # fmt: skip
-_BYTES_RE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*$")
-
-
-def parse_bytes(value: Any) -> int:
-    """Whole bytes from `16 GiB`, `512MB`, `100 B`. A bare number is refused unless it is an int of bytes."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        if value < 0:
-            raise ValueError("a size can't be negative")
-        return value
-    match = _BYTES_RE.match(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{value!r} is not a size; write a number and a unit, such as '16 GiB' or '16 GB'")
-    number, unit = match.groups()
-    factor = _BYTES.get(unit.lower())
-    if factor is None:
-        choices = "B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)"
-        raise ValueError(f"unit {unit!r} of {value!r} is unknown; use {choices}" if unit else
-                         f"{value!r} has no unit; use {choices}")  # fmt: skip
-    size = Decimal(number) * factor
-    if size != int(size):
-        raise ValueError(f"{value!r} is not a whole number of bytes")
-    return int(size)
-
-
-def format_bytes(size: int) -> str:
-    """Exact text that `parse_bytes` reads back equal."""
-    for unit in ("PiB", "TiB", "GiB", "MiB", "KiB"):
-        factor = _BYTES[unit.lower()]
-        if size and size % factor == 0:
-            return f"{size // factor} {unit}"
-    return f"{size} B"
-
-
-_DURATION_UNITS = {
-    "ms": Decimal("0.001"), "s": Decimal(1), "sec": Decimal(1), "second": Decimal(1), "seconds": Decimal(1),
-    "m": Decimal(60), "min": Decimal(60), "minute": Decimal(60), "minutes": Decimal(60),
-    "h": Decimal(3600), "hour": Decimal(3600), "hours": Decimal(3600),
-    "d": Decimal(86400), "day": Decimal(86400), "days": Decimal(86400),
-    "w": Decimal(604800), "week": Decimal(604800), "weeks": Decimal(604800),
-}  # fmt: skip
-_DURATION_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
-_SLURM = re.compile(r"^(?:(\d+)-)?(\d+):(\d{2})(?::(\d{2}))?$")
-_SLURM_DAYS = re.compile(r"^(\d+)-(\d+)$")
-_ISO = re.compile(
-    r"^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
+from akotf.model.durations import DURATION_PATTERN, format_duration, parse_duration
+from akotf.model.gpus import GPUS, accepted_pattern, gpu_fits, parse_gpu_name
+from akotf.model.money import MONEY_PATTERN, RATE_PATTERN, Money, Rate, parse_money, parse_rate
+from akotf.model.sizes import (
+    BIT_RATE_PATTERN,
+    BYTES_PATTERN,
+    format_bit_rate,
+    format_bytes,
+    parse_bit_rate,
+    parse_bytes,
 )
+from akotf.model.written import shown
+
+__all__ = [
+    "GPUS", "BitRate", "ByteCount", "Estimate", "GpuName", "Money", "MoneyText", "Percent", "Rate", "RateText", "Seconds",
+    "add_estimates", "format_bit_rate", "format_bytes", "format_duration", "format_percent", "gpu_fits", "parse_bit_rate",
+    "parse_bytes", "parse_duration", "parse_gpu_name", "parse_money", "parse_percent", "parse_rate",
+]  # fmt: skip
+
+PERCENT_PATTERN = r" *([0-9]{1,4}(?:\.[0-9]{1,6})?) *% *"
 
 
-def parse_duration(value: Any) -> float:
-    """Seconds from `90m`, `2h 30m`, Slurm's `6-00:00:00`, `1:30:00`, `10:00` (min:sec), or ISO 8601 `PT1H`.
-
-    A bare number is refused: nothing says its unit. A float or int given in code is seconds.
-    """
+def parse_percent(value: Any) -> float:
+    """A share, 1 for all, from `95%`. Text without the sign is refused: `0.95` and `95` would both be guessed at."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if value < 0:
-            raise ValueError("a duration can't be negative")
+        if not 0 <= value <= 10:
+            raise ValueError(f"{value} is no share; it takes 0 to 10 (1000%)")
         return float(value)
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a duration; write one such as '90m', '2h' or '1-12:00:00'")
-    text = value.strip()
-    if match := _SLURM.match(text):
-        days, first, second, third = match.groups()
-        if days is None and third is None:  # MM:SS, Slurm's form without a day
-            parts = [0, 0, int(first), int(second)]
-        elif days is not None and third is None:  # D-HH:MM
-            parts = [int(days), int(first), int(second), 0]
-        else:
-            parts = [int(days or 0), int(first), int(second), int(third)]
-        return float(parts[0] * 86400 + parts[1] * 3600 + parts[2] * 60 + parts[3])
-    if match := _SLURM_DAYS.match(text):
-        return float(int(match[1]) * 86400 + int(match[2]) * 3600)
-    if text.startswith("P") and len(text) > 2 and (match := _ISO.match(text)) and any(match.groups()):
-        weeks, days, hours, minutes, seconds = (Decimal(g or 0) for g in match.groups())
-        return float(weeks * 604800 + days * 86400 + hours * 3600 + minutes * 60 + seconds)
-    total, end = Decimal(0), 0
-    for match in _DURATION_PART.finditer(text):
-        unit = _DURATION_UNITS.get(match[2].lower())
-        if match.start() != end or unit is None:
-            break
-        total += Decimal(match[1]) * unit
-        end = match.end()
-    if not text or end != len(text):
-        raise ValueError(f"{value!r} is not a duration; write one such as '90m', '2h 30m' or '1-12:00:00'")
-    return float(total)
-
-
-def format_duration(seconds: float) -> str:
-    """Exact text that `parse_duration` reads back equal (to the millisecond)."""
-    millis = round(seconds * 1000)
-    if millis % 1000:
-        return f"{millis} ms"
-    whole = millis // 1000
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, whole = divmod(whole, size)
-        if count:
-            parts.append(f"{count}{unit}")
-    return " ".join(parts) or "0s"
-
-
-class Money(Frozen):
-    """An amount in a currency (ISO 4217 code)."""
-
-    amount: Decimal
-    currency: str = "USD"
-
-    def __str__(self) -> str:
-        return f"{self.amount:f} {self.currency}"
-
-
-_MONEY = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Z]{3})\s*$")
-_RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Z]{3})\s*/\s*(gpu|node)\s*/\s*h\s*$")
-
-
-def parse_money(value: Any) -> Money:
-    """`25 USD` or `0.60 EUR`. A number without a currency is refused."""
-    if isinstance(value, Money):
-        return value
-    if isinstance(value, dict):
-        return Money.model_validate(value)
-    match = _MONEY.match(value) if isinstance(value, str) else None
+    match = re.fullmatch(PERCENT_PATTERN, value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"{value!r} is not an amount of money; write amount and currency, such as '25 USD'")
-    return Money(amount=Decimal(match[1]), currency=match[2])
+        if isinstance(value, str) and re.fullmatch(r"[0-9]*\.?[0-9]+", value.strip()):
+            raise ValueError(f"{shown(value)} has no %; write 95% for 0.95")
+        raise ValueError(f"{shown(value)} is not a percentage; write one such as 95%")
+    share = Fraction(match[1]) / 100
+    if share > 10:
+        raise ValueError(f"{shown(value)} is too much; write at most 1000%")
+    return float(share)
 
 
-class Rate(Frozen):
-    """A price per hour, for one GPU or for one node."""
-
-    amount: Decimal
-    currency: str = "USD"
-    per: str = "gpu"  # gpu | node
-
-    def __str__(self) -> str:
-        return f"{self.amount:f} {self.currency}/{self.per}/h"
+def format_percent(share: float) -> str:
+    """Text that `parse_percent` reads back equal, for shares of at most eight decimals."""
+    return f"{(Decimal(repr(share)) * 100).normalize():f}%"
 
 
-def parse_rate(value: Any) -> Rate:
-    """`0.60 USD/gpu/h` or `12 USD/node/h`."""
-    if isinstance(value, Rate):
-        return value
-    if isinstance(value, dict):
-        return Rate.model_validate(value)
-    match = _RATE.match(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(
-            f"{value!r} is not a price per hour; write it as '0.60 USD/gpu/h' or '12 USD/node/h'"
-        )
-    return Rate(amount=Decimal(match[1]), currency=match[2], per=match[3])
+def _text(pattern: str, what: str, *examples: str) -> WithJsonSchema:
+    """What an editor knows of a unit: the very pattern that reads it."""
+    return WithJsonSchema(
+        {"type": "string", "pattern": f"^(?:{pattern})$", "examples": list(examples), "title": what,
+         "patternErrorMessage": f"not a {what.lower()}: write it as {' or '.join(examples)}"}, mode="validation",
+    )  # fmt: skip
 
 
-ByteCount = Annotated[int, BeforeValidator(parse_bytes)]
-Seconds = Annotated[float, BeforeValidator(parse_duration)]
-MoneyText = Annotated[
-    Money, BeforeValidator(parse_money), PlainSerializer(lambda m: m.model_dump(mode="json"))
+ByteCount = Annotated[int, BeforeValidator(parse_bytes), _text(BYTES_PATTERN, "Size", "16 GiB", "16 GB")]
+Seconds = Annotated[
+    float, BeforeValidator(parse_duration), _text(DURATION_PATTERN, "Duration", "90m", "2h 30m", "1-12:00:00")
 ]
-RateText = Annotated[Rate, BeforeValidator(parse_rate), PlainSerializer(lambda m: m.model_dump(mode="json"))]
-
-# Canonical GPU names carry the memory, so that an 80 GB card is never taken for a 40 GB one.
-# name -> (memory in bytes as sold, aliases). Vendors' data sheets; aliases as clouds and Slurm sites write them.
-GPUS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "T4-16GB": (16 * 2**30, ("t4", "tesla-t4", "nvidia-tesla-t4")),
-    "V100-16GB": (16 * 2**30, ("v100-sxm2-16gb", "tesla-v100-sxm2-16gb")),
-    "V100-32GB": (32 * 2**30, ("v100-sxm2-32gb", "tesla-v100-sxm2-32gb")),
-    "A10G-24GB": (24 * 2**30, ("a10g", "nvidia-a10g")),
-    "L4-24GB": (24 * 2**30, ("l4", "nvidia-l4")),
-    "L40S-48GB": (48 * 2**30, ("l40s", "nvidia-l40s")),
-    "A100-40GB": (40 * 2**30, ("a100-sxm4-40gb", "nvidia-a100-sxm4-40gb", "nvidia-tesla-a100")),
-    "A100-80GB": (80 * 2**30, ("a100-sxm4-80gb", "nvidia-a100-sxm4-80gb", "nvidia-a100-80gb")),
-    "H100-80GB": (80 * 2**30, ("h100", "nvidia-h100-80gb-hbm3", "h100-sxm5", "nvidia-h100-80gb")),
-    "H200-141GB": (141 * 10**9, ("h200", "nvidia-h200", "nvidia-h200-141gb")),
-    "B200-180GB": (180 * 10**9, ("b200", "nvidia-b200")),
-    "B300-288GB": (288 * 10**9, ("b300", "nvidia-b300")),
-    "MI300X-192GB": (192 * 10**9, ("mi300x", "amd-instinct-mi300x")),
-}
+BitRate = Annotated[float, BeforeValidator(parse_bit_rate), _text(BIT_RATE_PATTERN, "Bit rate", "100 Gbit/s")]
+Percent = Annotated[float, BeforeValidator(parse_percent), _text(PERCENT_PATTERN, "Percentage", "95%")]
 
 
-def parse_gpu_name(value: Any) -> str:
-    """The canonical GPU name. `A100` alone is refused: it may be the 40 GB or the 80 GB card."""
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is not a GPU name")
-    key = re.sub(r"[\s_]+", "-", value.strip()).lower()
-    for name, (_, aliases) in GPUS.items():
-        if key == name.lower() or key in aliases:
-            return name
-    near = [name for name in GPUS if name.lower().startswith(key.removeprefix("nvidia-").split("-")[0])]
-    if near:
-        raise ValueError(f"{value!r} is ambiguous or unknown; choose one of {', '.join(near)}")
-    raise ValueError(f"GPU {value!r} is unknown; known are {', '.join(GPUS)}")
+def _plain(value: Money | Rate) -> dict[str, Any]:
+    return value.model_dump(mode="json")
 
 
-GpuName = Annotated[str, BeforeValidator(parse_gpu_name)]
+MoneyText = Annotated[
+    Money,
+    BeforeValidator(parse_money),
+    PlainSerializer(_plain),
+    _text(MONEY_PATTERN, "Amount of money", "25 USD"),
+]
+RateText = Annotated[
+    Rate, BeforeValidator(parse_rate), PlainSerializer(_plain),
+    _text(RATE_PATTERN, "Price per hour", "0.60 USD/gpu/h", "12 USD/node/h"),
+]  # fmt: skip
+GpuName = Annotated[
+    str, BeforeValidator(parse_gpu_name),
+    WithJsonSchema({"type": "string", "title": "GPU name", "anyOf": [{"enum": list(GPUS)}, {"pattern": accepted_pattern()}]},
+                   mode="validation"),
+]  # fmt: skip
 
 
 class Estimate(Frozen):

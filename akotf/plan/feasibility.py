@@ -7,7 +7,7 @@ from math import ceil
 from akotf.model.config import Limits
 from akotf.model.plan import Infeasibility, Offer
 from akotf.model.profile import WorkloadProfile
-from akotf.model.units import GPUS
+from akotf.model.units import GPUS, gpu_fits
 
 #: Of a GPU's memory: what the driver and the allocator's fragments leave (Calculon and vTrain use 0.9 to 0.95).
 _USABLE = 0.92
@@ -46,10 +46,10 @@ def machine_faults(offer: Offer, limits: Limits) -> list[Infeasibility]:
     if offer.gpus and not limits.gpus_of(offer.gpus):
         message = "is a GPU machine, and the run asks for no GPU; set limits.gpus or gpus_optional"
         faults.append(_fault("gpus", 0, offer.gpus, "GPUs", message))
-    if limits.gpu and offer.gpus and offer.device.name != limits.gpu:
+    if limits.gpu and offer.gpus and not gpu_fits(limits.gpu, offer.device.name):
         message = f"needs {limits.gpu}, has {offer.device.name}"
-        have = GPUS.get(offer.device.name, (offer.device.memory,))[0]
-        faults.append(_fault("gpu-model", GPUS[limits.gpu][0], have, "bytes", message))
+        needed = GPUS[limits.gpu].memory
+        faults.append(_fault("gpu-model", needed, offer.device.memory, "bytes", message))
     if limits.cpus > offer.cpus:
         faults.append(
             _fault(

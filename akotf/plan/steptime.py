@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, log2
 
+from akotf.model.gpus import has_fast_links
 from akotf.model.plan import Offer
 from akotf.model.profile import ELEMENT_BYTES, Calibration, DeviceProfile, WorkloadProfile
 from akotf.model.units import Estimate
@@ -26,7 +27,6 @@ _INSTEAD = {
 _SMALL_WIDTH = 128  # of DeviceProfile.small_flops
 _LARGE_WIDTH = {"cpu": 1024, "gpu": 4096}  # from here on a product counts as large
 #: Bytes a second between the GPUs of one node: NVLink as NCCL achieves it, else PCIe 4.0; between CPU processes.
-_NVLINK = ("V100", "A100", "H100", "H200", "B200", "B300", "MI300X")
 _INSIDE = {"nvlink": 200e9, "pcie": 12e9, "cpu": 1e9}
 _UNKNOWN_NETWORK = 1.25e9  # 10 Gbit/s
 #: Of the throughput that a product reaches alone, what it reaches inside a training on GPUs (clocks under sustained
@@ -155,7 +155,7 @@ def _all_reduce(workload: WorkloadProfile, placement: Placement) -> float:
     bandwidth = _INSIDE["cpu"]
     if placement.on_gpu:
         name = placement.offer.device.name
-        bandwidth = _INSIDE["nvlink" if name.startswith(_NVLINK) else "pcie"]
+        bandwidth = _INSIDE["nvlink" if has_fast_links(name) else "pcie"]
     if placement.nodes > 1:
         bandwidth = min(bandwidth, placement.offer.network or _UNKNOWN_NETWORK)
     size = workload.parameters * ELEMENT_BYTES[workload.precision]

@@ -27,7 +27,7 @@ REPORT = {
             "small_flops": [2e13, 1e13, 3e13], "bandwidth": [1.6e12, 1.5e12, 1.7e12], "overhead": [6e-6, 9e-6, 5e-6],
         },
         {
-            "name": "NVIDIA GeForce RTX 4090", "memory": 25_000_000_000, "flops": {"fp32": [8e13, 7e13, 9e13]},
+            "name": "NVIDIA GeForce GTX 1650", "memory": 25_000_000_000, "flops": {"fp32": [8e13, 7e13, 9e13]},
             "small_flops": [2e13, 1e13, 3e13], "bandwidth": [9e11, 8e11, 1e12], "overhead": [6e-6, 9e-6, 5e-6],
         },
     ],
@@ -65,8 +65,8 @@ def test_figures_become_intervals_and_names_canonical() -> None:
     assert fp32.source == "measured here 2026-11-30"
     assert cpu.overhead is not None
     assert (cpu.overhead.low, cpu.overhead.value, cpu.overhead.high) == (4e-6, 5e-6, 9e-6)
-    assert a100.name == "A100-80GB"
-    assert other.name == "NVIDIA-GeForce-RTX-4090"
+    assert a100.name == "A100-80GB-SXM"
+    assert other.name == "NVIDIA-GeForce-GTX-1650"
 
 
 def test_a_machine_is_measured_once(tmp_path: Path, report: list[int]) -> None:

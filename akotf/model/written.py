@@ -1,0 +1,15 @@
+"""What the units share: how a number is written, and how a refused value is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: A number without sign or exponent, in a group. Its length is bounded, so that reading it takes no time.
+NUMBER = r"([0-9]{1,30}(?:\.[0-9]{1,18})?)"
+
+
+def shown(value: Any) -> str:
+    """A value for a message, cut when long."""
+    text = value if isinstance(value, str) else repr(value)
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return repr(text) if isinstance(value, str) else text

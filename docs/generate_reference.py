@@ -41,6 +41,8 @@ KNOWN: tuple[tuple[Any, str], ...] = (
     (units.Seconds, "duration, such as `90s`, `2h` or `6-00:00:00`"),
     (units.MoneyText, "money, such as `25 USD`"),
     (units.RateText, "price, such as `0.60 USD/gpu/h` or `12 USD/node/h`"),
+    (units.BitRate, "bit rate, such as `100 Gbit/s`"),
+    (units.Percent, "percentage, such as `95%`"),
     (units.GpuName, "GPU name with its memory, such as `A100-80GB`"),
     (config.Name, "name: lower-case letters, digits and `-`, a letter first, at most 63 characters"),
     (config.Scalar, "boolean, number or text"),

@@ -11,7 +11,7 @@ akotf's extensions stand in a resource's `metadata`, where AkôFlow keeps them u
 | `akotf.nodes` | number of equal nodes | 1 |
 | `akotf.gpu`, `akotf.gpus` | GPU model with its memory, GPUs of a node | no GPU |
 | `akotf.cpus`, `akotf.memory` | CPUs and memory (`512 GiB`) of a node | cpuCores, memoryBytes |
-| `akotf.bandwidth` | node to node, bits a second | unknown |
+| `akotf.bandwidth` | node to node, such as `100 Gbit/s` | unknown |
 | `akotf.queueWait` | typical wait, such as `45m` | unknown |
 | `akotf.price` | `0.60 USD/gpu/h` or `12 USD/node/h` | pricePerSecond x 3600 USD a node |
 | `akotf.provider` | `aws`, `gcp` or `azure` | none |
@@ -47,6 +47,8 @@ NODE_KEYS = {
     "akotf.nodes": "count", "akotf.gpu": "gpu", "akotf.gpus": "gpus", "akotf.cpus": "cpus",
     "akotf.memory": "memory", "akotf.bandwidth": "bandwidth",
 }  # fmt: skip
+#: Keys whose values have a unit: a bare number among them is refused as it is in akotf.yaml.
+_WITH_UNIT = frozenset({"akotf.queueWait", "akotf.price", "akotf.memory", "akotf.bandwidth"})
 METADATA_KEYS = frozenset({"akotf.scope", "akotf.kind", *SCOPE_KEYS, *NODE_KEYS})
 
 
@@ -109,7 +111,7 @@ def scope_name(resource_id: str) -> str:
 
 
 def _scope_data(resource: Resource, kind: ScopeKind) -> dict[str, Any]:
-    meta = resource.metadata
+    meta = {k: str(v) if k in _WITH_UNIT else v for k, v in resource.metadata.items()}
     data: dict[str, Any] = {"kind": kind}
     data |= {key: meta[name] for name, key in SCOPE_KEYS.items() if name in meta}
     if kind is ScopeKind.HPC:

@@ -13,7 +13,7 @@ from akotf.model.base import Frozen
 from akotf.model.finding import Finding, Position
 from akotf.model.origin import Origin
 from akotf.model.secret import SecretReference
-from akotf.model.units import ByteCount, GpuName, MoneyText, RateText, Seconds
+from akotf.model.units import BitRate, ByteCount, GpuName, MoneyText, RateText, Seconds
 
 NAME = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -46,7 +46,7 @@ class NodeInventory(Frozen):
     gpus: int = Field(0, ge=0)  # per node
     cpus: int = Field(ge=1)  # per node
     memory: ByteCount  # per node
-    bandwidth: float | None = None  # node to node, bits a second
+    bandwidth: BitRate | None = None  # node to node
 
 
 class ScopeSpec(Frozen):

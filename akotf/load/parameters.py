@@ -17,6 +17,7 @@ from akotf.model.units import (
     format_bytes,
     format_duration,
     format_percent,
+    gpu_fits,
     parse_bytes,
     parse_duration,
     parse_gpu_name,
@@ -85,11 +86,17 @@ class Typed:
                 limit = self.shown(bound)
                 raise Fault(f"{self.shown(value)} is {broken} {limit}", f"write {words} {limit}", "bounds")
         choices = self.choices()
-        if choices and not any(type(c) is type(value) and c == value for c in choices):
+        if choices and not any(self.matches(choice, value) for choice in choices):
             named = "it" if self.spec.secret else self.shown(value)
             known = [] if self.spec.secret else [self.shown(c) for c in choices]
             remedy = suggest(str(value), known) if known else "take one of the template's choices"
             raise Fault(f"{named} is not a choice", remedy, "choice")
+
+    def matches(self, choice: Any, value: Any) -> bool:
+        """Whether a value is a choice; a GPU choice without a form factor takes the card in any."""
+        if self.spec.type == "gpu":
+            return gpu_fits(choice, value)
+        return type(choice) is type(value) and bool(choice == value)
 
     def bound(self, key: str) -> Any:
         """`min` or `max` as a value of the parameter's type; None when there is none. A bare number is bytes or seconds."""
@@ -187,7 +194,8 @@ def bind_parameters(
             parameter.check(value)
         except Fault as fault:
             place = node.mark if node.mark.line or not entry else entry.mark
-            _note(result, name, fault.rule, place, f"parameter {name!r}: {fault}", fault.remedy)
+            message, secret = f"parameter {name!r}: {fault}", parameter.spec.secret
+            _note(result, name, fault.rule, place, message, fault.remedy, sensitive=secret)
             continue
         result.values[name] = value
         if parameter.spec.pattern and isinstance(value, str) and (entry or check_defaults):
@@ -222,14 +230,12 @@ def _match(patterns: list[tuple[str, Mark, str, str]], result: Parameters) -> No
         return
     for (name, mark, pattern, value), matches in zip(patterns, answers, strict=True):
         if not matches:
-            _note(
-                result,
-                name,
-                "pattern",
-                mark,
-                f"parameter {name!r}: {shown(value)} does not match {pattern}",
-                "",
+            secret = result.typed[name].spec.secret
+            message = (
+                f"parameter {name!r}: {'its reference' if secret else shown(value)} does not match {pattern}"
             )
+            remedy = result.typed[name].spec.help or "write a value that the whole pattern matches"
+            _note(result, name, "pattern", mark, message, remedy, sensitive=secret)
 
 
 def _typed(template: TemplateSpec, node: MapNode, result: Parameters) -> dict[str, Typed]:
@@ -244,7 +250,9 @@ def _typed(template: TemplateSpec, node: MapNode, result: Parameters) -> dict[st
         faults = list(_faults(parameter))
         for key, fault in faults:
             message = f"the template's parameter {name!r}: {fault}"
-            _note(result, name, "template", parameter.place(key), message, fault.remedy)
+            _note(
+                result, name, "template", parameter.place(key), message, fault.remedy, sensitive=spec.secret
+            )
         if not faults:
             typed[name] = parameter
     return typed
@@ -300,13 +308,10 @@ def _trouble(step: Callable[[], Any]) -> Fault | None:
     return None
 
 
-def _note(result: Parameters, name: str, rule: str, mark: Mark, message: str, remedy: str) -> None:
+def _note(
+    result: Parameters, name: str, rule: str, mark: Mark, message: str, remedy: str, *, sensitive: bool = False
+) -> None:
     result.findings.append(
-        Finding(
-            rule=f"config/{rule}",
-            message=message,
-            position=mark.position(),
-            path=f"parameters.{name}",
-            remedy=remedy,
-        )
-    )
+        Finding(rule=f"config/{rule}", message=message, position=mark.position(), path=f"parameters.{name}",
+                remedy=remedy, sensitive=sensitive)
+    )  # fmt: skip

@@ -162,11 +162,21 @@ def test_bounds_are_written_in_the_parameters_own_unit() -> None:
 
 
 def test_a_gpu_parameter_takes_one_canonical_name() -> None:
-    line = "  gpu: {type: gpu, choices: [A100-80GB, H100-80GB]}\n"
-    assert given("gpu: nvidia-a100-sxm4-80gb\n", line).values == {"gpu": "A100-80GB"}
+    line = "  gpu: {type: gpu, choices: [A100-80GB, L4]}\n"
+    assert given("gpu: nvidia-a100-sxm4-80gb\n", line).values == {"gpu": "A100-80GB-SXM"}
+    assert given("gpu: nvidia-l4\n", line).values == {"gpu": "L4-24GB"}
     assert given("", line).values == {"gpu": None}
     assert faults("gpu: A100\n", line) == [("type", "gpu")]
     assert faults("gpu: V100-16GB\n", line) == [("choice", "gpu")]
+    assert faults("gpu: A100-40GB-SXM\n", line) == [("choice", "gpu")]
+
+
+def test_a_percentage_is_a_share() -> None:
+    line = "  p: {type: percent, default: 10%, max: 90%}\n"
+    assert given("", line).values == {"p": 0.1}
+    assert given("p: 12.5%\n", line).values == {"p": 0.125}
+    assert [f.message for f in given("p: 91%\n", line).findings] == ["parameter 'p': 91% is above 90%"]
+    assert faults("p: 0.5\n", line) == [("type", "p")]
 
 
 def test_a_parameter_whose_specification_is_wrong_is_still_known() -> None:
@@ -177,7 +187,7 @@ def test_a_parameter_whose_specification_is_wrong_is_still_known() -> None:
 @pytest.mark.parametrize(
     "reference",
     [
-        "env:HF_TOKEN", "file:/run/secrets/token", "aws-sm:prod/hf#token", "gcp-sm:projects/p/secrets/hf",
+        "env:HF_TOKEN", "file:/run/secrets/token", "aws-sm:prod/hf#token", "gcp-sm:projects/my-project/secrets/hf",
         "azure-kv:team/hf", "vault:kv/hf#token",
     ],
 )  # fmt: skip
@@ -190,6 +200,7 @@ def test_the_literal_value_of_a_secret_parameter_is_never_shown(literal: str) ->
     found = given(f"data: x\ntoken: '{literal}'\n").findings
     assert [f.rule for f in found] == ["config/secret"]
     assert "hunter2" not in repr(found)
+    assert found[0].sensitive  # no report shows the line that it is about
     assert "vault:MOUNT/PATH#KEY" in found[0].remedy
 
 

@@ -164,3 +164,22 @@ class MissingDependency(AkotfError):
     """A program or package that this command needs is not installed."""
 
     code = "missing-dependency"
+
+
+class SecretError(AkotfError):
+    """Secrets can't be had; `findings` holds one fault for each reference, never a value."""
+
+    code = "secret"
+
+    def __init__(
+        self, message: str, findings: Sequence[Any] = (), *, where: str = "", remedy: str = ""
+    ) -> None:
+        super().__init__(message, where=where, remedy=remedy)
+        self.findings = tuple(findings)
+
+
+class SecretUnavailable(SecretError):
+    """Secrets can't be had now, because their service does not answer: the same call can succeed later."""
+
+    code = "secret-unavailable"
+    retryable = True

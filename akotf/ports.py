@@ -130,5 +130,8 @@ class ObjectStore(Protocol):
 class SecretSource(Protocol):
     """Resolves secret references, last of all."""
 
-    def resolve(self, reference: str) -> str:
-        """The value of `env:NAME` or `file:PATH`."""
+    def resolve(self, references: Mapping[str, str]) -> dict[str, bytes]:
+        """Values by the names that `references` gives them. SecretError with all faults at once, never with a value."""
+
+    def known(self) -> tuple[bytes, ...]:
+        """The values that were resolved since this process began: what must not be printed, packed or recorded."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from akotf.model.config import DesiredState
 from akotf.model.finding import Finding, Severity
-from akotf.validate import files, scopes, workload
+from akotf.validate import akoflow, conflicts, files, launchers, scopes, workload
 from akotf.validate.noting import Notes
 
 CHECKS = (
     scopes.check_scopes,
-    scopes.check_akoflow,
+    akoflow.check_akoflow,
+    conflicts.check_conflicts,
+    launchers.check_launchers,
     workload.check_environment,
     workload.check_limits,
     workload.check_workload,
     workload.check_checkpoints,
     workload.check_monitor,
     files.check_files,
+    texts.check_opaque,
+    texts.check_terraform_texts,
+    texts.check_expressions,
+    texts.check_folders,
 )
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 

@@ -16,26 +16,34 @@ class Notes:
     findings: list[Finding] = field(default_factory=list)
 
     def place(self, path: str) -> Position | None:
-        """Where a value was written, or the nearest one around it."""
+        """Where a value was decided, or the nearest one around it; `FILE:path` is of one of AkôFlow's files."""
         positions = self.state.positions
-        while path and path not in positions:
-            path = path.rpartition(".")[0]
-        return positions.get(path)
+        file, colon, inner = path.rpartition(":")
+        while inner and f"{file}{colon}{inner}" not in positions:
+            inner = inner.rpartition(".")[0]
+        return positions.get(f"{file}{colon}{inner}")
 
-    def error(self, rule: str, path: str, message: str, remedy: str) -> None:
-        """Note a fault that stops the command."""
-        self._add(Severity.ERROR, rule, path, message, remedy)
+    def at(self, path: str) -> str:
+        """` (run.yaml:22:20)`: the place of the other value, for messages about two."""
+        place = self.place(path)
+        return f" ({place})" if place else ""
 
-    def warn(self, rule: str, path: str, message: str, remedy: str) -> None:
+    def error(self, rule: str, path: str, message: str, remedy: str, place: Position | None = None) -> None:
+        """Note a fault that stops the command; `place` is for what is not in the desired state."""
+        self._add(Severity.ERROR, rule, path, message, remedy, place)
+
+    def warn(self, rule: str, path: str, message: str, remedy: str, place: Position | None = None) -> None:
         """Note something that is likely to be wrong."""
-        self._add(Severity.WARNING, rule, path, message, remedy)
+        self._add(Severity.WARNING, rule, path, message, remedy, place)
 
     def note(self, rule: str, path: str, message: str, remedy: str = "") -> None:
         """Note something worth knowing."""
-        self._add(Severity.NOTE, rule, path, message, remedy)
+        self._add(Severity.NOTE, rule, path, message, remedy, None)
 
-    def _add(self, severity: Severity, rule: str, path: str, message: str, remedy: str) -> None:
+    def _add(
+        self, severity: Severity, rule: str, path: str, message: str, remedy: str, place: Position | None
+    ) -> None:
         self.findings.append(
-            Finding(rule=f"config/{rule}", message=message, severity=severity, position=self.place(path), path=path,
-                    remedy=remedy)
+            Finding(rule=f"config/{rule}", message=message, severity=severity, position=place or self.place(path),
+                    path=path, remedy=remedy)
         )  # fmt: skip

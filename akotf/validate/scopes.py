@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from akotf.model.akoflow import EnvironmentFile
-from akotf.model.akoflow_scopes import derive_scopes
 from akotf.model.config import RESERVED_SCOPE_NAMES, Market, ScopeKind, ScopeSpec
 from akotf.validate.noting import Notes
 
@@ -107,33 +103,3 @@ def _check_currency(notes: Notes) -> None:
             notes.error("currency", "objective.budget",
                         f"the budget is in {budget.currency}, the price book of {path} in {PRICE_BOOK_CURRENCY}",
                         f"write the budget in {PRICE_BOOK_CURRENCY}")  # fmt: skip
-
-
-def check_akoflow(notes: Notes) -> None:
-    """Where akotf.yaml and the AkôFlow resources say different things of a scope, akotf.yaml wins and this tells."""
-    data = notes.state.akoflow.get("environment.yaml")
-    if data is None:
-        return
-    derived = derive_scopes(EnvironmentFile.model_validate(data))
-    for name, other in derived.items():
-        own = notes.state.environment.scopes.get(name)
-        if own is None:
-            notes.note(
-                "akoflow-scope", "scopes", f"environment.yaml has a scope {name!r} that akotf.yaml leaves out"
-            )
-            continue
-        for path, ours, theirs in _differences(f"scopes.{name}", own, other):
-            notes.warn("akoflow-conflict", path, f"{path} is {ours} in akotf.yaml and {theirs} in environment.yaml; akotf.yaml wins",
-                       "make them agree")  # fmt: skip
-
-
-def _differences(path: str, own: Any, other: Any) -> list[tuple[str, Any, Any]]:
-    rows = []
-    for key in type(own).model_fields:
-        ours, theirs = getattr(own, key), getattr(other, key)
-        if key == "nodes" and ours is not None and theirs is not None:
-            rows += _differences(f"{path}.nodes", ours, theirs)
-        elif key in other.model_fields_set and theirs not in (None, "", ()) and ours != theirs:
-            shown = [", ".join(map(str, v)) if isinstance(v, tuple) else v for v in (ours, theirs)]
-            rows.append((f"{path}.{key}", shown[0] if shown[0] not in (None, "") else "not set", shown[1]))
-    return rows

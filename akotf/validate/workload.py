@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from akotf.model.config import Scalar
 from akotf.model.units import format_bytes, format_duration
 from akotf.validate.noting import Notes
 
@@ -93,7 +92,7 @@ def _check_times(notes: Notes, wall: float, deadline: float | None, ttl: float |
 
 
 def check_workload(notes: Notes) -> None:
-    """The model's shape, the batch over the processes, and hyperparameters that say the same as the workload."""
+    """The model's shape, and the batch over the processes."""
     run = notes.state.run
     work, model = run.workload, run.workload.model
     if model.hidden % model.heads:
@@ -103,17 +102,6 @@ def check_workload(notes: Notes) -> None:
     if work.global_batch % workers:
         notes.error("batch", "run.workload.global_batch", f"batch {work.global_batch} can't be shared by {workers} processes",
                     f"make it a multiple of {workers}")  # fmt: skip
-    declared: dict[str, Scalar] = {
-        "steps": work.steps, "batch": work.global_batch, "batch_size": work.global_batch, "layers": model.layers,
-        "hidden": model.hidden, "heads": model.heads, "sequence": model.sequence, "precision": work.precision,
-        "checkpoint_interval": run.checkpoint.interval_steps,
-    }  # fmt: skip
-    for name, value in declared.items():
-        used = run.hyperparameters.get(name, value)
-        if used != value:
-            path = f"run.hyperparameters.{name}"
-            notes.error("disagreement", path, f"{path} is {used}, but the declared workload has {value}",
-                        "write the same in both places of run.yaml")  # fmt: skip
 
 
 def check_checkpoints(notes: Notes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from akotf.errors import ConfigError
 from akotf.model.config import DesiredState
 from akotf.model.plan import Candidate
 from akotf.model.tfplan import Deployment
+from akotf.terraform.texts import REMEDY, keeps
 
 FILE = "akotf.auto.tfvars.json"
 
@@ -41,16 +41,12 @@ def encode(found: Mapping[str, Any]) -> bytes:
 
 def refuse_altered(found: Any) -> None:
     """ConfigError for texts that Terraform would change: it normalises Unicode to NFC, and has no half characters."""
-    altered = [f"{path} = {text!r}" for path, text in _strings(found, "") if not _is_kept(text)]
+    altered = [f"{path} = {text!r}" for path, text in _strings(found, "") if not keeps(text)]
     if altered:
         raise ConfigError(
             "Terraform would not keep this text as it is written: " + "; ".join(altered),
-            remedy="write it in Unicode's composed form (NFC), without bytes that are not UTF-8",
+            remedy=REMEDY,
         )
-
-
-def _is_kept(text: str) -> bool:
-    return unicodedata.is_normalized("NFC", text) and not any(0xD800 <= ord(c) <= 0xDFFF for c in text)
 
 
 def _strings(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,9 @@ def parse_bytes(value: Any) -> int:
 
 
 def _size_fault(value: Any) -> ValueError:
-    match = re.fullmatch(r"\s*([0-9][0-9.]*)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
+    match = (
+        re.fullmatch(r"\s*([0-9][0-9.]{0,50})\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
+    )
     if match is None:
         return ValueError(f"{shown(value)} is not a size; write a number and a unit, such as 16 GiB or 16 GB")
     number, unit = match.groups()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from akotf.model.config import DesiredState
 from akotf.model.finding import Finding, Severity
-from akotf.validate import akoflow, conflicts, files, launchers, scopes, workload
+from akotf.validate import akoflow, conflicts, files, launchers, scopes, texts, workload
 from akotf.validate.noting import Notes
 
 CHECKS = (

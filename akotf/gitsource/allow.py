@@ -35,7 +35,7 @@ def read_sources(path: Path) -> tuple[Place, ...]:
             where = bound.positions[f"allow.{index}"]
             message = error.message.replace("the address of the git template", "the prefix")
             findings.append(Finding(rule="config/source", message=message, position=where, path=f"allow.{index}",
-                                    remedy=error.remedy))  # fmt: skip
+                                    remedy=error.remedy, sensitive=True))  # fmt: skip
     if findings:
         raise ConfigError(f"{path} has faults: {findings[0].message}", findings, where=str(path))
     return tuple(places)

@@ -158,7 +158,7 @@ def _fetch(
         raise IntegrityError(f"{address.place.url} gave commit {found.hexsha} for {commit}")
     tree = found.tree
     for depth, name in enumerate(address.inner, 1):
-        tree = next((item for item in tree if item.name == name and item.type == "tree"), None)
+        tree = next((item for item in tree.trees if item.name == name), None)
         if tree is None:
             inner = "/".join(address.inner[:depth])
             raise ConfigError(
@@ -186,8 +186,9 @@ def _fetch(
 def _blobs(tree: Any, base: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """The plain files below a tree object. IntegrityError for anything else, and for names that lead elsewhere."""
     for item in tree:
-        path = f"{base}{item.name}"
-        if item.name.lower() in ("", ".", "..", ".git") or "/" in item.name or "\0" in item.name or depth > 32:
+        name = item.path.rpartition("/")[2]
+        path = f"{base}{name}"
+        if name.lower() in ("", ".", "..", ".git") or "\0" in name or depth > 32:
             raise IntegrityError(f"{path!r} can't be a file of a template", remedy="rename it")
         if item.type == "tree":
             yield from _blobs(item, f"{path}/", depth + 1)

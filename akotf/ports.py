@@ -106,6 +106,9 @@ class LeaseStore(Protocol):
     def holder(self, key: str) -> Lease | None:
         """Who holds it now."""
 
+    def abandoned(self) -> list[tuple[Lease, str]]:
+        """Leases whose holder is dead, each with how that is known; whoever acquires one takes it over."""
+
 
 class Journal(Protocol):
     """Append-only and hash-chained."""

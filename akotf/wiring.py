@@ -22,12 +22,15 @@ from akotf.facts import gpu
 from akotf.facts import machine as machine_facts
 from akotf.model.journal import Actor
 from akotf.model.layout import Layout
+from akotf.model.lease import Lease
 from akotf.model.policy import Rule
 from akotf.pipeline.session import Session
 from akotf.policy.rules import load_rules
 from akotf.ports import Backend, Terraform
 from akotf.profiling.device import gpu_name
 from akotf.record.signing import Signer, load_signer
+from akotf.secrets.recording import RedactingJournal
+from akotf.secrets.source import Secrets
 from akotf.store.journal import SqliteJournal
 from akotf.store.leases import FileLeases
 from akotf.store.objects import FolderObjects
@@ -155,6 +158,7 @@ def open_session(
     layout = Layout(folder)
     clock = SystemClock()
     who = actor(folder, source)
+    secret_source = Secrets(folder, os.environ)
 
     @cache
     def terraform() -> Terraform:
@@ -172,12 +176,18 @@ def open_session(
     def machine() -> Mapping[str, Any]:
         return this_machine()
 
+    journal = RedactingJournal(SqliteJournal(layout.journal, clock=clock, actor=who), secret_source)
+
+    def taken(lease: Lease, why: str) -> None:
+        body = {"key": lease.key, "operation": lease.operation, "of": f"{lease.holder}@{lease.host}", "why": why}
+        journal.append("lease.taken", body, environment=lease.key, subject=lease.key)
+
     return Session(
         layout=layout,
         clock=clock,
-        journal=SqliteJournal(layout.journal, clock=clock, actor=who),
+        journal=journal,
         objects=FolderObjects(layout.objects),
-        leases=FileLeases(layout.locks, clock=clock, identity=who),
+        leases=FileLeases(layout.locks, clock=clock, identity=who, on_takeover=taken),
         telemetry=AgentSource(interpreter=sys.executable),
         catalogues=catalogues(folder),
         cache=cache_folder(),
@@ -187,6 +197,7 @@ def open_session(
         rules=loaded_rules,
         machine=machine,
         signer=signer,
+        secrets=secret_source,
         suffix=lambda: secrets.token_hex(2),
         emit=emit,
         policy_approver=policy_approver,

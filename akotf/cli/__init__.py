@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drift": ("compare a live run with its baseline once", "Keep"),
     "monitor": ("watch and heal for as long as runs live", "Keep"),
     "destroy": ("destroy what Terraform made for an environment", "Keep"),
+    "recover": ("settle what a crash left, and say what it was", "Keep"),
     "records": ("list runs: predicted and observed, drift and heals", "Prove"),
     "audit": ("show and verify the journal", "Prove"),
     "verify": ("verify an evidence folder offline", "Prove"),

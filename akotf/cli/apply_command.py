@@ -20,9 +20,9 @@ from akotf.controller import controller_for
 from akotf.errors import Interrupted, RunFailed
 from akotf.model.run import Run, RunState
 from akotf.model.units import parse_duration
-from akotf.pipeline.healing import settle
 from akotf.pipeline.live import live_of
 from akotf.pipeline.provisioning import up
+from akotf.pipeline.recovery import recover
 from akotf.pipeline.session import Session
 from akotf.run import attempts
 
@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
     view.brief = bool(arguments.auto_approve)
     session = session_of(arguments, view)
     try:
-        settle(session)
+        for found in recover(session)[0]:
+            session.emit("note", f"a crash left {found.what}: {found.done}")
         live = up(
             session,
             approve=approver(arguments),

@@ -52,6 +52,11 @@ class FileLeases:
         lease = self._read(key)
         return None if lease is None or self._stale(lease) else lease
 
+    def abandoned(self) -> list[tuple[Lease, str]]:
+        """Leases whose holder is dead, each with how that is known."""
+        leases = [self._read_file(path) for path in sorted(self._folder.glob("*.lease"))]
+        return [(lease, why) for lease in leases if lease is not None and (why := self._stale(lease))]
+
     def check(self, lease: Lease) -> None:
         """Before a write under the lease: renew it. Locked when it was lost to somebody else meanwhile."""
         with self._guard(lease.key):
@@ -165,7 +170,9 @@ class FileLeases:
             os.close(handle)
 
     def _read(self, key: str) -> Lease | None:
-        path = self._file(key)
+        return self._read_file(self._file(key))
+
+    def _read_file(self, path: Path) -> Lease | None:
         try:
             return Lease.model_validate_json(path.read_bytes())
         except FileNotFoundError:

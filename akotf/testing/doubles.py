@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from akotf.errors import Locked, StoreError, TelemetryUnavailable
+from akotf.errors import Locked, SecretError, SecretUnavailable, StoreError, TelemetryUnavailable
 from akotf.model.base import canonical_json, digest
 from akotf.model.chain import seal
 from akotf.model.drift import Observation
@@ -102,6 +102,7 @@ class MemoryLeases:
         self.clock = clock or FakeClock()
         self.name = holder
         self.held: dict[str, Lease] = {}
+        self.dead: set[str] = set()  # tokens of leases whose holder died: the test says which
         self.taken: list[tuple[str, str]] = []
 
     def acquire(self, key: str, operation: str, timeout: float = 0.0) -> AbstractContextManager[Lease]:
@@ -111,7 +112,7 @@ class MemoryLeases:
     @contextmanager
     def _hold(self, key: str, operation: str, timeout: float) -> Iterator[Lease]:
         other = self.held.get(key)
-        if other is not None:
+        if other is not None and other.token not in self.dead:
             self.clock.sleep(timeout)
             raise Locked(
                 f"{key} is held by {other.holder} for {other.operation} since {other.since:.0f}",
@@ -131,7 +132,36 @@ class MemoryLeases:
 
     def holder(self, key: str) -> Lease | None:
         """Who holds it now."""
-        return self.held.get(key)
+        lease = self.held.get(key)
+        return None if lease is None or lease.token in self.dead else lease
+
+    def abandoned(self) -> list[tuple[Lease, str]]:
+        """The held leases that the test says are a dead process's."""
+        return [(lease, f"{lease.holder} died") for lease in self.held.values() if lease.token in self.dead]
+
+
+class MemorySecrets:
+    """Secrets by reference; one that is not there can't be had, now or for good as `retryable` says."""
+
+    def __init__(self, values: Mapping[str, bytes] | None = None) -> None:
+        self.values = dict(values or {})
+        self.retryable = False
+        self.given: dict[bytes, None] = {}
+
+    def resolve(self, references: Mapping[str, str]) -> dict[str, bytes]:
+        """The values; SecretError names the variables that have none."""
+        gone = [name for name, reference in references.items() if reference not in self.values]
+        found = {n: self.values[r] for n, r in references.items() if n not in gone}
+        self.given.update(dict.fromkeys(found.values()))
+        if gone:
+            raise (SecretUnavailable if self.retryable else SecretError)(
+                f"{', '.join(gone)} can't be had", remedy="store it"
+            )
+        return found
+
+    def known(self) -> tuple[bytes, ...]:
+        """What was given out."""
+        return tuple(self.given)
 
 
 class MemoryBackend:
@@ -142,6 +172,7 @@ class MemoryBackend:
     def __init__(self) -> None:
         self.started: dict[str, int] = {}
         self.requests: dict[str, RunRequest] = {}
+        self.secrets: dict[str, dict[str, bytes]] = {}  # what was handed over, by key and variable
         self.states: dict[str, AttemptStatus] = {}
         self.output: dict[tuple[str, str], bytes] = {}
 
@@ -154,6 +185,9 @@ class MemoryBackend:
         if request.key not in self.started:
             self.started[request.key] = 1
             self.requests[request.key] = request
+            self.secrets[request.key] = {n: Path(p).read_bytes() for n, p in request.secrets.items()}
+            for path in request.secrets.values():
+                Path(path).unlink()
             self.states[request.key] = AttemptStatus(state=RunState.RUNNING, native="running")
         return self._handle(request.key)
 

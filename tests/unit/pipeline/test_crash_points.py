@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from akotf.model.tfplan import ResourceChange, TfPlan
 from akotf.pipeline import healing
 from akotf.pipeline.live import BASELINE_ADDRESS, live_of
 from akotf.pipeline.provisioning import deployments, is_deployed, tear_down_all
+from akotf.pipeline.recovery import recover
 from akotf.pipeline.session import Session
 from akotf.run import attempts
 from akotf.testing.doubles import MemoryTerraform
@@ -79,12 +80,17 @@ class Dying:
 class DyingLeases:
     """Leases whose release is lost with their process."""
 
-    def __init__(self, inner: Any, killer: Killer) -> None:
-        self._inner, self._killer = inner, killer
+    def __init__(self, inner: Any, killer: Killer, lost: list[Any]) -> None:
+        self._inner, self._killer, self._lost = inner, killer, lost
 
-    def acquire(self, key: str, operation: str, timeout: float = 0.0) -> AbstractContextManager[Any]:
+    @contextmanager
+    def acquire(self, key: str, operation: str, timeout: float = 0.0) -> Iterator[Any]:
         self._killer.point(f"before lease {operation}")
-        return self._inner.acquire(key, operation, timeout)
+        held = self._inner.acquire(key, operation, timeout)
+        self._lost.append(held)  # collected, it would be given back
+        yield held.__enter__()
+        if not self._killer.dead:
+            held.__exit__(None, None, None)
 
     def holder(self, key: str) -> Any:
         return self._inner.holder(key)
@@ -130,6 +136,7 @@ class Machine:
 
     def __init__(self, world: Any) -> None:
         self.world = world
+        self.lost: list[Any] = []  # leases that dead processes held
         state = world.layout.base / "state" / "workstation" / "desk" / "terraform.tfstate"
         world.terraform = StatefulTerraform(world.root, state)
         world.terraform.values[str(world.root)] = {"gpu_indices": [], "cpu_slots": [0, 1]}
@@ -142,7 +149,7 @@ class Machine:
         terraform = Dying(world.terraform, killer, ("apply",), "terraform")
         backend = Dying(world.backend, killer, ("submit", "cancel"), "backend")
         session = replace(
-            self.sound, journal=journal, leases=DyingLeases(world.leases, killer),
+            self.sound, journal=journal, leases=DyingLeases(world.leases, killer, self.lost),
             terraform=lambda: terraform, backend=lambda _: backend,
         )  # fmt: skip
         return session, killer
@@ -153,7 +160,7 @@ class Machine:
         try:
             work(session)
         except Killed:
-            self.world.leases.held.clear()
+            self.world.leases.dead |= {lease.token for lease in self.world.leases.held.values()}
         return killer
 
 
@@ -200,7 +207,7 @@ def whole(machine: Machine, *, attempts_expected: int = 1) -> Run:
 
 def finish(machine: Machine) -> None:
     """What a person does after a crash: `akotf apply` again, to the end."""
-    run = healing.settle(machine.sound)
+    _, run = recover(machine.sound)
     run = up(machine, machine.sound) or run
     assert run is not None
     if not attempts.load_run(machine.world.layout, run.id).state.final:
@@ -360,8 +367,38 @@ def test_destroy_killed_at_every_effect_ends_destroyed(fresh_world: Callable[[],
         machine = deployed()
         killer = machine.dies(tear_down_all, at)
         assert killer.dead, name
+        account, _ = recover(machine.sound)
+        cut_off = [found.what for found in account if not found.settled]
+        begun = {
+            "after journal.append destroy.intent", "before terraform.apply", "after terraform.apply",
+            "before journal.append destroy.done",
+        }  # fmt: skip
+        assert bool(cut_off) == (name in begun), (name, account)
         tear_down_all(machine.sound)
         assert deployments(machine.sound) == [], name
         assert machine.world.terraform._present() == [], name
         told = [entry.kind for entry in machine.world.journal.entries() if entry.kind.startswith("destroy.")]
         assert told[-1:] == ["destroy.done"] or name.startswith(("before", "after terraform")), (name, told)
+
+
+def test_the_account_of_what_a_crash_left_is_plain(fresh_world: Callable[[], Any]) -> None:
+    machine = Machine(fresh_world())
+    assert recover(machine.sound) == ([], None)
+    names = points(fresh_world, apply_and_end)
+    killer = machine.dies(lambda s: apply_and_end(machine, s), names.index("after backend.submit"))
+    assert killer.dead
+    account, run = recover(machine.sound)
+    assert run is not None and run.state is RunState.RUNNING
+    assert [(found.what, found.done) for found in account] == [
+        ("a lease on trial for apply, and tester died", "the lease is free again"),
+        (
+            f"the submission of attempt 1 of run {run.id} was cut off",
+            "it had started and is taken over",
+        ),
+    ]
+    assert recover(machine.sound)[0] == []
+    machine.world.backend.end(f"{run.id}-a1", AttemptOutcome.FAILED, 3, "exit code 3")
+    account, run = recover(machine.sound)
+    assert [(found.what, found.done) for found in account] == [
+        (f"run {run.id} ended while nobody watched", "it is on record as failed: exit code 3")
+    ]

@@ -128,8 +128,10 @@ def test_a_reused_pid_of_the_dead_holder_does_not_keep_the_lease(tmp_path: Path)
     store = leases(tmp_path, on_takeover=lambda lease, reason: said.append((lease, reason)))
     left = plant(tmp_path, store, pid_start="1", token="old")  # this very pid, but begun at another time
     assert store.holder(KEY) is None
+    assert store.abandoned() == [(left, f"process {os.getpid()} of ana has ended")]
     with store.acquire(KEY, "apply") as lease:
         assert lease.token != "old"
+        assert store.abandoned() == []
     assert said == [(left, f"process {os.getpid()} of ana has ended")]
 
 

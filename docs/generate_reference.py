@@ -1,7 +1,7 @@
 """Writes docs/reference/ from the models, the commands and the errors of the installed akotf.
 
-`python docs/generate_reference.py` writes the pages; with `--check` it only says which ones differ. A field's meaning is the
-comment on its own line in the model, or, where the name says it all to a programmer, an entry of MEANINGS in `reference_words.py`.
+`python docs/generate_reference.py` writes the pages; with `--check` it only says which ones differ. What a field means is
+said by `akotf/model/meanings.py`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
-import io
 import re
 import sys
-import textwrap
-import tokenize
 import types
 import typing
 from collections.abc import Iterator, Sequence
@@ -23,13 +20,14 @@ from typing import Any
 import annotated_types
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
-from reference_words import CHECKPOINTS, EXIT_CODES, HEARTBEAT, KINDS, MEANINGS, RUN_EXTRA, VARIABLES
+from reference_words import CHECKPOINTS, EXIT_CODES, HEARTBEAT, KINDS, RUN_EXTRA, VARIABLES
 
 import akotf
 from akotf import errors
 from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of, parser_of
 from akotf.model import akoflow_scopes, config, policy, run, units
+from akotf.model.meanings import meaning_of, prose, sentence
 
 TARGET = Path(__file__).parent / "reference"
 COMMAND = "python docs/generate_reference.py"
@@ -140,14 +138,13 @@ def type_text(hint: Any) -> str:
 
 def field_table(model: type[BaseModel]) -> str:
     """Field, type, default, meaning."""
-    comments = comments_of(model)
     rows = []
     for name, hint in hints(model).items():
         field = model.model_fields[name]
-        said = MEANINGS.get(f"{model.__name__}.{name}") or sentence(comments.get(name, ""))
+        said = meaning_of(model, name).replace("|", "\\|")
         if not said:
             raise SystemExit(
-                f"{model.__name__}.{name} has no comment, and no entry in MEANINGS of docs/reference_words.py"
+                f"{model.__name__}.{name} has no comment, and no entry in akotf/model/meanings.py"
             )
         limits = "".join(bound_text(m) for m in field.metadata)
         rows.append((f"`{name}`", type_text(hint) + limits, default_text(field, hint), said))
@@ -179,25 +176,6 @@ def default_text(field: Any, hint: Any) -> str:
     if hint == units.Seconds:
         value = units.format_duration(value)
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def comments_of(model: type[BaseModel]) -> dict[str, str]:
-    """The comment on each field's own lines."""
-    source = textwrap.dedent(inspect.getsource(model))
-    by_line = {
-        t.start[0]: t.string.lstrip("# ")
-        for t in tokenize.generate_tokens(io.StringIO(source).readline)
-        if t.type == tokenize.COMMENT and not t.string.startswith(("# noqa", "# fmt"))
-    }
-    body = ast.parse(source).body[0]
-    assert isinstance(body, ast.ClassDef)
-    return {
-        node.target.id: " ".join(
-            by_line[n] for n in range(node.lineno, (node.end_lineno or 0) + 1) if n in by_line
-        )
-        for node in body.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
 
 
 def _akotf_yaml_extra() -> str:
@@ -247,7 +225,7 @@ def command_part(name: str) -> str:
             shown += " " + " \\| ".join(f"`{c}`" for c in action.choices)
         elif action.option_strings and action.nargs != 0:
             shown += f" `{action.metavar or action.dest.upper()}`"
-        rows.append((shown, sentence(action.help or "")))
+        rows.append((shown, cell(action.help or "")))
     text = prose(inspect.getdoc(module.run) or "")
     examples = "```sh\n" + "\n".join(module.EXAMPLES) + "\n```"
     return "\n\n".join(
@@ -325,18 +303,9 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows])
 
 
-def prose(text: str) -> str:
-    """A docstring on one line a paragraph."""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-
-
-def sentence(text: str) -> str:
-    """With a capital and a full stop; `|` is safe in a table."""
-    text = text.strip().replace("|", "\\|")
-    if not text:
-        return ""
-    text = text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:;]", text) else text
-    return text if text.endswith((".", "?")) else text + "."
+def cell(text: str) -> str:
+    """A sentence that is safe in a table."""
+    return sentence(text).replace("|", "\\|")
 
 
 def main(argv: list[str]) -> int:

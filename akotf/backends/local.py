@@ -114,6 +114,7 @@ class LocalBackend:
         if (record := _read(request, files.EXIT)) is not None:
             return _ended(record)
         if claim["boot_id"] != process.boot_id():
+            files.forget_secrets(request.secrets)
             return AttemptStatus(
                 state=RunState.FAILED, outcome=AttemptOutcome.NODE_FAILED, native="rebooted",
                 reason="the machine was rebooted while the attempt ran",
@@ -127,6 +128,7 @@ class LocalBackend:
     def _without_supervisor(self, request: RunRequest) -> AttemptStatus:
         if (record := _read(request, files.EXIT)) is not None:  # written between two looks
             return _ended(record)
+        files.forget_secrets(request.secrets)  # its supervisor was killed before it could
         living = _attempted(request).members()
         if living:
             return AttemptStatus(

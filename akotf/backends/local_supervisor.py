@@ -89,7 +89,12 @@ class Supervisor:
     def run(self) -> None:
         """Start, wait, clean up, record."""
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._start()
+        try:
+            self._start()
+        finally:
+            files.forget_secrets(
+                self.launch["secrets"]
+            )  # they are in the training's environment now, or nowhere
         if self.cause != "start_failed":
             tell(self.answer, STARTED)
             self._wait()

@@ -15,9 +15,19 @@ from akotf.model.units import format_duration
 from akotf.monitor import detect
 from akotf.pipeline import recording
 from akotf.pipeline.judging import judge_heal
-from akotf.pipeline.live import BASELINE_ADDRESS, Live, live_of, require_here, status_of, stored
+from akotf.pipeline.live import (
+    BASELINE_ADDRESS,
+    Live,
+    live_of,
+    require_here,
+    starting,
+    state_of,
+    status_of,
+    stored,
+)
 from akotf.pipeline.session import Session
 from akotf.run import attempts
+from akotf.run.registry import load_request
 
 #: After these the run goes back to the queue by itself, at most MAX_ATTEMPTS times.
 RETRIED = frozenset({AttemptOutcome.PREEMPTED, AttemptOutcome.NODE_FAILED, AttemptOutcome.RESTARTED})
@@ -194,6 +204,9 @@ def _on_record(s: Session, live: Live) -> Live:
 def _recovered(s: Session, run: Run) -> Run:
     """A submission that a crash cut off is adopted or done again."""
     backend = s.backend(run.backend)
+    cut_off = not run.state.final and bool(run.attempts) and run.attempts[-1].handle is None
+    if cut_off and load_request(s.layout, run.id, run.attempts[-1].number).secrets:
+        backend = starting(s, run.backend, state_of(s, run))
     return attempts.recover(run, layout=s.layout, backend=backend, journal=s.journal, clock=s.clock)
 
 
@@ -290,7 +303,7 @@ def tell_cleared(s: Session, live: Live, drift: Drift, *, known: bool) -> None:
 def _next_attempt(s: Session, live: Live, outcome: AttemptOutcome, reason: str) -> Live:
     run = attempts.restart(
         live.run, live.request, live.handle, outcome=outcome, reason=reason, grace=GRACE, layout=s.layout,
-        backend=s.backend(live.run.backend), journal=s.journal, clock=s.clock,
+        backend=starting(s, live.run.backend, live.state), journal=s.journal, clock=s.clock,
         approved=live.baseline.hyperparameters,
     )  # fmt: skip
     request, handle = attempts.current(s.layout, run)

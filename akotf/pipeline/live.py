@@ -14,7 +14,9 @@ from akotf.model.run import AttemptStatus, Handle, Run, RunRequest
 from akotf.model.tfplan import Approval, Deployment
 from akotf.model.units import Estimate
 from akotf.pipeline.session import Session
+from akotf.ports import Backend
 from akotf.run import attempts
+from akotf.secrets.handover import HandingOver
 
 #: The resource that holds the baseline in every local root.
 BASELINE_ADDRESS = "module.local_gpu.akotf_baseline.this"
@@ -68,10 +70,9 @@ def live_of(s: Session, run: Run, *, attempt: int = 0) -> Live:
     require_here(s, run)
     request, handle = attempts.current(s.layout, run, attempt)
     environment, scope, placement = run.deployment.split("/")
-    folders = {"folder": s.layout.environment, "template_folder": s.layout.environment}
     return Live(
         run=run,
-        state=DesiredState.model_validate({**stored(s, run.revision), **folders}),
+        state=state_of(s, run),
         baseline=Baseline.model_validate(stored(s, run.baseline)),
         inputs=PlanInputs.model_validate(stored(s, run.inputs)),
         chosen=Chosen.model_validate(stored(s, run.chosen)),
@@ -97,6 +98,18 @@ def require_here(s: Session, run: Run) -> None:
 def status_of(s: Session, live: Live) -> AttemptStatus:
     """What the backend says of the current attempt."""
     return s.backend(live.run.backend).status(live.request, live.handle)
+
+
+def starting(s: Session, name: str, state: DesiredState) -> Backend:
+    """The backend that attempts of a run are submitted to: it hands their secrets over."""
+    backend, references = s.backend(name), state.run.secrets
+    return HandingOver(backend, references, s.secrets) if references else backend
+
+
+def state_of(s: Session, run: Run) -> DesiredState:
+    """The desired state that was approved for a run, by its digest; its folder is where the environment is now."""
+    folders = {"folder": s.layout.environment, "template_folder": s.layout.environment}
+    return DesiredState.model_validate({**stored(s, run.revision), **folders})
 
 
 def stored(s: Session, digest: str) -> dict[str, Any]:

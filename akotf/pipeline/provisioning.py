@@ -13,15 +13,14 @@ from akotf.apply import deploy, destroy
 from akotf.errors import AkotfError, ApprovalError, TerraformError
 from akotf.model.config import DesiredState, ScopeKind
 from akotf.model.plan import Candidate
-from akotf.model.policy import Judgement, Outcome, Stage
+from akotf.model.policy import Judgement, Outcome
 from akotf.model.run import Run, RunState
 from akotf.model.tfplan import Approval, Deployment, TfPlan
 from akotf.model.tree import FileTree
-from akotf.pipeline.judging import judge_applied, judge_stage, judge_tfplan, require
-from akotf.pipeline.live import stored
+from akotf.pipeline.judging import judge_applied, judge_proposed, judge_tfplan, require
+from akotf.pipeline.live import starting, stored
 from akotf.pipeline.planning import Planned, load, loaded, make_plan
 from akotf.pipeline.session import Session
-from akotf.policy.documents import tfplan_document
 from akotf.render.hcl import local_backend
 from akotf.render.provider import INTERPRETER_FILE
 from akotf.render.tree import BACKEND, render
@@ -62,8 +61,7 @@ def propose(s: Session, planned: Planned) -> Proposal:
     root = s.layout.root(deployment)
     tfplan = deploy.prepare(s.terraform(), root, tree, on_event=lambda event: s.emit("terraform", event))
     try:
-        document, objects = tfplan_document(tfplan, {"environment": state.environment.name, "destroy": False})
-        judgement = judge_stage(s, Stage.TFPLAN, state, document, objects)
+        judgement = judge_proposed(s, state, tfplan)
         approval = deploy.approval_for(tfplan, tree.digest(), planned.chosen.selection.digest())
     finally:
         s.terraform().discard(tfplan)
@@ -128,7 +126,7 @@ def start_run(s: Session, proposal: Proposal, outputs: Mapping[str, Any], approv
         tree=s.objects.put(deploy.with_approval(proposal.tree, approval).to_json()),
         approval=s.objects.put(approval.to_json()),
     )
-    backend = s.backend(candidate.offer.backend)
+    backend = starting(s, candidate.offer.backend, state)
     run = attempts.start(
         run, state=state, candidate=candidate, deployment=deployment, layout=s.layout, outputs=outputs,
         backend=backend, journal=s.journal, clock=s.clock,
@@ -174,6 +172,8 @@ def up(
         ):
             s.emit("nothing-to-do", latest)
             return None
+        # Read once before anything is provisioned, so that a secret that is missing costs nothing.
+        s.secrets.resolve(state.run.secrets)
         proposal = propose(s, planner(s, state, scope))
         outputs, approval = provision(s, proposal, approve)
         recheck(s, proposal)

@@ -10,7 +10,7 @@ from typing import Any
 
 from akotf.model.layout import Layout
 from akotf.model.policy import Rule
-from akotf.ports import Backend, Clock, Journal, LeaseStore, ObjectStore, Terraform
+from akotf.ports import Backend, Clock, Journal, LeaseStore, ObjectStore, SecretSource, Terraform
 from akotf.record.signing import Signer
 from akotf.telemetry.agent_client import AgentSource
 
@@ -33,6 +33,7 @@ class Session:
     rules: Callable[[], Sequence[Rule]]
     machine: Callable[[], Mapping[str, Any]]
     signer: Callable[[], Signer | None]  # of evidence; None: integrity only
+    secrets: SecretSource
     suffix: Callable[[], str]  # random part of a run id
     emit: Callable[[str, Any], None]
     policy_approver: str = ""  # who accepts failures of soft-mandatory rules; stands in the journal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ def build_request(
         attempt_directory=str(directory / f"attempt-{number}"),
         node_directory=str(layout.node(deployment)),
         environment=spec.environment,
+        secrets=secret_files(spec.secrets, f"{directory}/attempt-{number}"),
         limits=spec.limits,
         processes=candidate.processes,
         nodes=candidate.nodes,
@@ -59,13 +60,20 @@ def build_request(
 def next_request(request: RunRequest, *, resume_from: str, wall_time: float) -> RunRequest:
     """The same request for the following attempt; `wall_time`: seconds that the run has left."""
     number = request.attempt + 1
+    folder = f"{request.run_directory}/attempt-{number}"
     return request.model_copy(update={
         "key": attempt_key(request.run_id, number),
         "attempt": number,
-        "attempt_directory": f"{request.run_directory}/attempt-{number}",
+        "attempt_directory": folder,
+        "secrets": secret_files(request.secrets, folder),
         "resume_from": resume_from,
         "limits": request.limits.model_copy(update={"wall_time": wall_time}),
     })  # fmt: skip
+
+
+def secret_files(variables: Iterable[str], attempt_directory: str) -> dict[str, str]:
+    """Where each secret variable's value is handed over: a private folder of the attempt, gone once it has started."""
+    return {name: f"{attempt_directory}/secrets/{name}" for name in variables}
 
 
 def wall_time_left(run: Run, request: RunRequest) -> float:

@@ -11,7 +11,9 @@ from akotf.secrets.reading import CONNECT_TIMEOUT, READ_TIMEOUT, Unresolved, mis
 
 SERVICE = "AWS Secrets Manager"
 #: Error codes of GetSecretValue and of AWS in common ("Common Errors" of the API reference)
-_MISSING = frozenset({"ResourceNotFoundException", "InvalidRequestException"})  # the second: marked for deletion
+_MISSING = frozenset(
+    {"ResourceNotFoundException", "InvalidRequestException"}
+)  # the second: marked for deletion
 _BUSY = frozenset({"ThrottlingException", "InternalServiceError", "ServiceUnavailable", "RequestTimeout"})
 
 
@@ -55,7 +57,9 @@ def _told() -> Iterator[None]:
         code = str(error.response.get("Error", {}).get("Code", ""))
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         if code in _MISSING:
-            raise Unresolved(f"{SERVICE} has no such secret ({code})", "mend the name, the region or the account") from None
+            raise Unresolved(
+                f"{SERVICE} has no such secret ({code})", "mend the name, the region or the account"
+            ) from None
         if code in _BUSY or status >= 500:
             raise unanswered(SERVICE) from None
         raise Unresolved(
@@ -66,8 +70,12 @@ def _told() -> Iterator[None]:
         raise Unresolved("no AWS region is set", "set AWS_REGION, or write the secret's ARN") from None
     except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError, exceptions.CredentialRetrievalError,
             exceptions.TokenRetrievalError, exceptions.ProfileNotFound):  # fmt: skip
-        raise Unresolved("there are no AWS credentials", "log in: aws configure, AWS_PROFILE, or a role") from None
+        raise Unresolved(
+            "there are no AWS credentials", "log in: aws configure, AWS_PROFILE, or a role"
+        ) from None
     except (exceptions.HTTPClientError, exceptions.ConnectionError):
         raise unanswered(SERVICE) from None
     except exceptions.BotoCoreError as error:
-        raise Unresolved(f"boto3 can't ask {SERVICE} ({type(error).__name__})", "check AWS's settings") from None
+        raise Unresolved(
+            f"boto3 can't ask {SERVICE} ({type(error).__name__})", "check AWS's settings"
+        ) from None

@@ -21,7 +21,9 @@ class GcpReader:
     def __init__(self) -> None:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # of the end of some Python's support, years ahead
+                warnings.simplefilter(
+                    "ignore", FutureWarning
+                )  # of the end of some Python's support, years ahead
                 from google.cloud import secretmanager
         except ImportError:
             raise missing("google-cloud-secret-manager", "gcp") from None
@@ -29,7 +31,11 @@ class GcpReader:
 
     def read(self, reference: Reference) -> bytes:
         """The payload's bytes."""
-        name = reference.location if "/versions/" in reference.location else f"{reference.location}/versions/latest"
+        name = (
+            reference.location
+            if "/versions/" in reference.location
+            else f"{reference.location}/versions/latest"
+        )
         parts = name.split("/")
         options = {}
         if parts[2] == "locations":  # regional secrets are served by their region only

@@ -48,7 +48,7 @@ class FileReader:
             raise Unresolved(
                 f"{path} can't be read: {error.strerror}", "let akotf's user read it, and nobody else"
             ) from None
-        with open(descriptor, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             self._check(path, os.fstat(file.fileno()))
             data = file.read(LARGEST + 3)
         return data[:-2] if data.endswith(b"\r\n") else data.removesuffix(b"\n")
@@ -58,7 +58,9 @@ class FileReader:
         if path.is_absolute():
             return path
         if ".." in path.parts or not (folder / path).resolve().is_relative_to(folder.resolve()):
-            raise Unresolved("the path leaves the environment folder", "write an absolute path for a file outside")
+            raise Unresolved(
+                "the path leaves the environment folder", "write an absolute path for a file outside"
+            )
         return folder / path
 
     def _check(self, path: Path, status: os.stat_result) -> None:

@@ -6,20 +6,23 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 MARKER = b"[secret]"
-#: Fewer bytes than this are no secret, and taking them out would take words out of every line.
+#: Fewer bytes than this are no secret, and taking them out would take words out of every line of a log.
 SHORTEST = 4
+#: The same for akotf's own records, where a word taken out by chance would break a digest.
+SHORTEST_ON_RECORD = 8
 #: An encoded form is looked for from this many bytes on: the base64 of less is found in anything.
 _ENCODED = 8
 
 
 class Redactor:
-    """Replaces secrets by MARKER."""
+    """Replaces secrets of at least `shortest` bytes by MARKER."""
 
-    def __init__(self, values: Iterable[bytes]) -> None:
-        forms = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
+    def __init__(self, values: Iterable[bytes], shortest: int = SHORTEST) -> None:
+        forms = {form for value in values if len(value) >= shortest for form in _forms(value)}
         # The longest first: a form inside another must not leave the rest of it standing.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if forms else None
@@ -27,6 +30,18 @@ class Redactor:
     def __call__(self, data: bytes) -> bytes:
         """The same bytes without the values."""
         return self._pattern.sub(MARKER, data) if self._pattern else data
+
+    def data(self, value: Any) -> Any:
+        """The same JSON data without the values, in keys and texts."""
+        if self._pattern is None:
+            return value
+        if isinstance(value, str):
+            return self(value.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+        if isinstance(value, dict):
+            return {self.data(key): self.data(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.data(item) for item in value]
+        return value
 
     def found(self, data: bytes) -> bool:
         """Whether a value is in it."""

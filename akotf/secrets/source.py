@@ -96,9 +96,13 @@ def _picked(reference: Reference, whole: bytes) -> bytes:
 def _fit(value: bytes) -> bytes:
     """What an environment variable can hold."""
     if not value:
-        raise Unresolved("it is empty", "store a value (a CI system gives an empty one where it withholds a secret)")
+        raise Unresolved(
+            "it is empty", "store a value (a CI system gives an empty one where it withholds a secret)"
+        )
     if b"\0" in value:
-        raise Unresolved("it holds a NUL byte, which no environment variable can", "store it as text, e.g. base64")
+        raise Unresolved(
+            "it holds a NUL byte, which no environment variable can", "store it as text, e.g. base64"
+        )
     if len(value) > LARGEST:
         raise Unresolved(f"it is larger than {LARGEST // 1024} KiB", "store a smaller one")
     return value

@@ -70,7 +70,9 @@ def _told() -> Iterator[None]:
     try:
         yield
     except exceptions.InvalidPath:
-        raise Unresolved(f"{SERVICE} has no such secret", "mend mount and path: vault kv get MOUNT/PATH") from None
+        raise Unresolved(
+            f"{SERVICE} has no such secret", "mend mount and path: vault kv get MOUNT/PATH"
+        ) from None
     except (exceptions.Forbidden, exceptions.Unauthorized):
         raise Unresolved(
             f"{SERVICE} refuses it", "log in again, or give the token's policy `read` on the path"

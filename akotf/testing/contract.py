@@ -131,6 +131,9 @@ class BackendContract:
         finished(backend, request)
         written = [p for p in tmp_path.rglob("*") if p.is_file() and p != secret]
         assert [p for p in written if value.encode() in p.read_bytes()] == []
+        assert not secret.exists(), "the backend removes it once the process has started"
+        secret.write_bytes(value.encode())
+        secret.chmod(0o600)
         report = self.request_for(tmp_path, "report", attempt=2, secrets={"TOKEN": str(secret)})
         finished(backend, report)
         assert environ_of(tmp_path)[b"TOKEN"] == value.encode()

@@ -16,7 +16,17 @@ from akotf.model.journal import Actor, Entry
 from akotf.model.lease import Lease
 from akotf.model.run import AttemptOutcome, AttemptStatus, Handle, LogChunk, RunRequest, RunState
 from akotf.model.tfplan import ResourceChange, TfPlan
-from akotf.ports import Backend, Clock, Event, Journal, LeaseStore, ObjectStore, TelemetrySource, Terraform
+from akotf.ports import (
+    Backend,
+    Clock,
+    Event,
+    Journal,
+    LeaseStore,
+    ObjectStore,
+    SecretSource,
+    TelemetrySource,
+    Terraform,
+)
 
 ACTOR = Actor(user="tester", host="test-host")
 
@@ -325,5 +335,6 @@ if TYPE_CHECKING:  # the type checker proves that each double is what its port s
     _journal: Journal = MemoryJournal()
     _leases: LeaseStore = MemoryLeases()
     _objects: ObjectStore = MemoryObjects()
+    _secrets: SecretSource = MemorySecrets()
     _telemetry: TelemetrySource = StaticTelemetry()
     _terraform: Terraform = MemoryTerraform()

@@ -29,6 +29,7 @@ from akotf.testing.doubles import (
     MemoryJournal,
     MemoryLeases,
     MemoryObjects,
+    MemorySecrets,
     MemoryTerraform,
     StaticTelemetry,
 )
@@ -55,6 +56,7 @@ class World:
         self.objects = MemoryObjects()
         self.terraform = MemoryTerraform()
         self.backend = MemoryBackend()
+        self.secrets = MemorySecrets()
         self.telemetry = StaticTelemetry()
         self.events: list[tuple[str, Any]] = []
         self.approvals: list[Proposal] = []
@@ -73,7 +75,7 @@ class World:
             layout=self.layout, clock=self.clock, journal=self.journal, objects=self.objects, leases=self.leases,
             telemetry=self.telemetry, catalogues=(PACKAGED / "iac",), cache=folder / "cache", interpreter="/usr/bin/python3",
             terraform=lambda: self.terraform, backend=lambda _: self.backend, rules=lambda: rules(folder),
-            machine=lambda: self.machine, signer=lambda: None, suffix=lambda: next(suffixes),
+            machine=lambda: self.machine, signer=lambda: None, secrets=self.secrets, suffix=lambda: next(suffixes),
             emit=lambda name, value: self.events.append((name, value)),
         )  # fmt: skip
 

@@ -123,7 +123,7 @@ def error_text(error: AkotfError) -> str:
     """Text of an error, with its findings."""
     lines = []
     if isinstance(error, ConfigError) and error.findings:
-        from akotf.report.findings import text
+        from akotf.report.text import text
 
         lines.append(text(error.findings))
     elif isinstance(error, PolicyDenied) and error.findings:

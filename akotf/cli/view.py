@@ -16,7 +16,7 @@ from akotf.model.finding import Severity
 from akotf.model.policy import Judgement, Outcome
 from akotf.model.run import Run, RunState
 from akotf.model.units import format_duration
-from akotf.report.findings import text as findings_text
+from akotf.report.text import text as findings_text
 from akotf.report.verdicts import verdict_text
 
 if TYPE_CHECKING:

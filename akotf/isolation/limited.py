@@ -43,7 +43,7 @@ def run_limited(
     """
     name = getattr(function, "__qualname__", repr(function))
     order = child.Order(function, tuple(args), seconds, memory, scrub_environment)
-    start = _fork if _alone() else _start_afresh
+    start = _fork if alone() else _start_afresh
     deadline = time.monotonic() + seconds
     pid, pipe, wait = start(order)
     try:
@@ -61,7 +61,7 @@ def run_limited(
     return _open(name, message, memory)
 
 
-def _alone() -> bool:
+def alone() -> bool:
     """Whether this is the process's only thread, native ones included: only then is fork safe."""
     return threading.active_count() == 1 and len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,12 +62,14 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     cache: Path | None = None,
     template: Template | None = None,
+    opener: Callable[..., Template] = open_template,
 ) -> DesiredState:
     """The desired state of the environment in `folder`.
 
     `catalogues` are template folders, the first that has a template wins; `cache` is where templates from git are kept.
     `overrides` replace values of akotf.yaml by dotted path; a name that is no key of akotf.yaml is a parameter's. Text
-    in them is read like YAML text. `template` stands in for the one that akotf.yaml names, whatever is pinned.
+    in them is read like YAML text. `template` stands in for the one that akotf.yaml names, whatever is pinned; `opener`
+    opens it in place of `open_template` (one that remembers, where many environments are loaded).
     ConfigError holds every fault found; IntegrityError when a published template was changed.
     """
     if not folder.is_dir():
@@ -84,7 +86,7 @@ def load(
         raise _error(folder, faults.findings) from error
     bound = bind(node, EnvironmentSpec)
     faults.findings[:0] = bound.findings
-    made = _instantiate(folder, node, faults, catalogues, cache, template)
+    made = _instantiate(folder, node, faults, catalogues, cache, template, opener)
     if bound.value is None or made.run is None or made.run.value is None or faults.findings:
         raise _error(folder, faults.findings)
     return _state(folder, bound.value, bound.positions, made, documents)
@@ -147,6 +149,7 @@ def _instantiate(
     catalogues: Sequence[Path],
     cache: Path | None,
     template: Template | None,
+    opener: Callable[..., Template],
 ) -> _Instance:
     """The template that akotf.yaml names, its parameters, and run.yaml with them."""
     made = _Instance()
@@ -155,7 +158,7 @@ def _instantiate(
         return made
     if template is None:
         try:
-            template = open_template(reference.text, catalogues, environment=folder, cache=cache)
+            template = opener(reference.text, catalogues, environment=folder, cache=cache)
         except ConfigError as error:
             faults.take(error, reference.mark, "template", sensitive=is_git(reference.text))
             return made

@@ -1,1 +1,1 @@
-"""What people and programs read: text and JSON of findings, verdicts, candidates, changes and drift."""
+"""What people and programs read: findings and verdicts in every format, candidates, and Terraform's changes."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
 
 #: scheme -> what a reference of it looks like
 SCHEMES = {
@@ -89,4 +89,14 @@ def _checked(text: str) -> str:
     return text
 
 
-SecretReference = Annotated[str, AfterValidator(_checked)]
+#: The same forms for JSON Schema, whose regular expressions have no named groups.
+PATTERN = (
+    "^(" + "|".join(re.sub(r"\(\?P<\w+>", "(", f"{scheme}:{form}") for scheme, form in _FORMS.items()) + ")$"
+)
+
+SecretReference = Annotated[
+    str,
+    AfterValidator(_checked),
+    WithJsonSchema({"type": "string", "title": "Secret reference", "pattern": PATTERN, "examples": ["env:NAME", "file:PATH"],
+                    "patternErrorMessage": "Write a reference to the secret: " + ", ".join(SCHEMES.values())}),
+]  # fmt: skip

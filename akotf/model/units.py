@@ -63,7 +63,7 @@ def _text(pattern: str, what: str, *examples: str) -> WithJsonSchema:
     """What an editor knows of a unit: the very pattern that reads it."""
     return WithJsonSchema(
         {"type": "string", "pattern": f"^(?:{pattern})$", "examples": list(examples), "title": what,
-         "patternErrorMessage": f"not a {what.lower()}: write it as {' or '.join(examples)}"}, mode="validation",
+         "patternErrorMessage": f"Write it as {' or '.join(examples)}"}, mode="validation",
     )  # fmt: skip
 
 

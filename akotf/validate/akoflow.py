@@ -78,14 +78,14 @@ def _scopes(notes: Notes, file: EnvironmentFile) -> None:
                 continue
             if name in first:
                 number, other = first[name]
-                for path, one, two in _differences(f"scopes.{name}", other, spec):
+                for path, one, two in _said(places, f"scopes.{name}", other, spec):
                     if not path.endswith(".regions"):  # these are joined
                         notes.warn("akoflow-conflict", f"{FILE}:{places.get(path, f'resources.{index}')}",
                                    f"resource {resource.id} has {path} {two}, {file.resources[number].id} of the same scope"
                                    f" {one}; the first wins", "make them agree, or give them scopes of their own")  # fmt: skip
                 continue
             first[name] = (index, spec)
-            for path, one, two in _differences(f"scopes.{name}", ours[name], spec):
+            for path, one, two in _said(places, f"scopes.{name}", ours[name], spec):
                 there = notes.at(f"{FILE}:{places.get(path, f'resources.{index}')}")
                 notes.warn("akoflow-conflict", path, f"{path} is {one} in akotf.yaml and {two} in environment.yaml{there};"
                            " akotf.yaml wins", "make them agree")  # fmt: skip
@@ -94,6 +94,11 @@ def _scopes(notes: Notes, file: EnvironmentFile) -> None:
 def _derived(file: EnvironmentFile, resource: Resource) -> dict[str, ScopeSpec]:
     """The scope of one resource alone."""
     return derive_scopes(file.model_copy(update={"resources": (resource,)}))
+
+
+def _said(places: dict[str, str], path: str, own: Any, other: Any) -> list[tuple[str, str, str]]:
+    """The differences that a resource writes down: without akotf.nodes it says nothing of how many there are."""
+    return [row for row in _differences(path, own, other) if not places.get(row[0], "").endswith(".metadata")]
 
 
 def _differences(path: str, own: Any, other: Any) -> Iterator[tuple[str, str, str]]:
@@ -127,7 +132,7 @@ def _words(value: Any, key: str) -> str:
         return "not set"
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
-    return str(value) if hasattr(value, "model_fields") else shown(Leaf(key, value, _UNITS.get(key, "")))
+    return shown(Leaf(key, value, _UNITS.get(key, "")))
 
 
 # -- what is not read -------------------------------------------------------------------------------------------------

@@ -46,7 +46,10 @@ FLAGS = {
     "srun": {"nodes": "nodes", "N": "nodes", "ntasks": "world", "n": "world", "ntasks_per_node": "processes"},
 }  # fmt: skip
 _MODULES = {"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun", "mpiexec": "mpirun"}
+_SHELL = re.compile(r"(.*/)?(ba|da|k|z)?sh")
 _SCRIPT = re.compile(r".+\.(py|sh|bash)")
+_FOUND_OUT = frozenset({"", "auto", "gpu", "cpu", "xpu"})
+_EXPANDED = re.compile(r"[$`{%]")
 _RANGE = re.compile(r"([0-9]+):([0-9]+)")
 
 
@@ -113,8 +116,8 @@ def same(one: Scalar, two: Scalar) -> bool:
 
 
 def _compare(notes: Notes, claim: Claim, value: Scalar, path: str) -> None:
-    if str(claim.value).lower() in ("auto", "gpu", "cpu", "xpu", ""):
-        return  # the launcher finds out
+    if str(claim.value).lower() in _FOUND_OUT or _EXPANDED.search(str(claim.value)):
+        return  # the launcher, or a shell, finds out
     if claim.what == "precision":
         agree = precision(claim.value) == precision(value) or (precision(claim.value), value) == (
             "fp32",
@@ -150,7 +153,7 @@ def _words(command: tuple[str, ...]) -> list[Word]:
     """The command's words; a script given to a shell with -c is split as the shell would."""
     words: list[Word] = []
     for index, item in enumerate(command):
-        if index and re.fullmatch(r"-[a-z]*c", command[index - 1]):
+        if index and _SHELL.fullmatch(command[0]) and re.fullmatch(r"-[a-z]*c", command[index - 1]):
             try:
                 words += [(index, word) for word in shlex.split(item, comments=True)]
                 continue
@@ -160,8 +163,12 @@ def _words(command: tuple[str, ...]) -> list[Word]:
     return words
 
 
-def _launcher(text: str) -> str:
-    name = text.rsplit("/", 1)[-1]
+def _launcher(words: list[Word], number: int) -> str:
+    """The launcher that a word starts; the value of an option starts none."""
+    before = words[number - 1][1] if number else ""
+    if before.startswith("-") and not re.fullmatch(r"-[a-z]*[cm]", before):
+        return ""
+    name = words[number][1].rsplit("/", 1)[-1]
     name = _MODULES.get(name, name)
     return name if name in FLAGS else ""
 
@@ -169,8 +176,8 @@ def _launcher(text: str) -> str:
 def _launched(words: list[Word]) -> Iterator[tuple[str, list[Word]]]:
     """Each launcher of the command with its own words: up to the next launcher or the script."""
     name, own = "", list[Word]()
-    for word in words:
-        start = _launcher(word[1])
+    for number, word in enumerate(words):
+        start = _launcher(words, number)
         if name and (start or _SCRIPT.fullmatch(word[1])):
             yield name, own
             name = ""
@@ -209,8 +216,8 @@ def _nested(notes: Notes, words: list[Word]) -> None:
     run = notes.state.run
     if run.processes * run.limits.nodes == 1:
         return
-    for index, text in words:
-        if launcher := _launcher(text):
+    for number, (index, _) in enumerate(words):
+        if launcher := _launcher(words, number):
             notes.error("nested-launcher", f"run.command.{index}",
                         f"the command starts {launcher}, but akotf starts {run.processes} processes a node"
                         f"{notes.at('run.processes')}: each would start them again",
@@ -226,7 +233,7 @@ def _arguments(notes: Notes, words: list[Word]) -> None:
     pairs = [(i, text.partition("=")) for i, text in own if re.match(r"[A-Za-z_]\w*=", text)]
     hydra = [(index, name, value) for index, (name, _, value) in pairs]
     for index, name, value in [*options(own), *hydra]:
-        if name in hyperparameters and not same(value, hyperparameters[name]):
+        if name in hyperparameters and not same(value, hyperparameters[name]) and not _EXPANDED.search(value):
             path = f"run.hyperparameters.{name}"
             notes.error("argument-conflict", f"run.command.{index}",
                         f"the command says {name} {value}, but {path} is {hyperparameters[name]}{notes.at(path)}",

@@ -176,11 +176,12 @@ def test_a_conflict_with_the_akoflow_files_is_told(state: DesiredState) -> None:
     document = MODELS["environment.yaml"].model_validate(plain(parse(AKOFLOW.encode(), "f"))).to_json()
     both = state.model_copy(update={"akoflow": {"environment.yaml": document}})
     assert found(both) == [
+        ("warning", "akoflow-name", "name"),
         ("warning", "akoflow-conflict", "scopes.campus.partition"),
         ("warning", "akoflow-conflict", "scopes.campus.nodes.gpus"),
-        ("note", "akoflow-scope", "scopes"),
+        ("note", "akoflow-scope", "environment.yaml:resources.1"),
     ]
-    assert "is gpu in akotf.yaml and batch in environment.yaml" in check(both)[0].message
+    assert "is gpu in akotf.yaml and batch in environment.yaml" in check(both)[1].message
 
 
 def test_scope_specs_of_the_checks_are_those_of_the_model() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from akotf.backends.local_files import LAUNCH
 from akotf.facts.node import HYPERPARAMETERS, LIVE
 from akotf.model.run import RunRequest
 
 SCHEMA = 1
+WORKER = str(Path(__file__).with_name("local_worker.py"))
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -25,7 +27,7 @@ def argv(request: RunRequest) -> list[str]:
         return list(request.command)
     return [
         sys.executable, "-m", "torch.distributed.run", "--standalone",
-        f"--nproc-per-node={request.processes}", "--no-python", *request.command,
+        f"--nproc-per-node={request.processes}", WORKER, f"{request.attempt_directory}/{LAUNCH}",
     ]  # fmt: skip
 
 
@@ -69,6 +71,7 @@ def launch(request: RunRequest, grace: float) -> dict[str, Any]:
         "schema": SCHEMA,
         "key": request.key,
         "argv": argv(request),
+        "command": list(request.command),
         "environment": variables,
         "secrets": request.secrets,
         "marks": marks(request),

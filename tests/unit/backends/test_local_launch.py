@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
-from akotf.backends.local_launch import argv, environment, launch
+import pytest
+
+from akotf.backends.local_launch import WORKER, argv, environment, launch
 from akotf.testing.contract import BackendContract
 
 
@@ -18,14 +22,26 @@ def test_one_process_is_the_command_itself(tmp_path: Path) -> None:
     assert argv(request) == list(request.command)
 
 
-def test_several_processes_start_under_torchrun_with_the_command_whole(tmp_path: Path) -> None:
-    request = request_for(tmp_path, processes=4).model_copy(
-        update={"command": ("python", "-u", "train.py", "--x")}
-    )
+def test_several_processes_start_under_torchrun_which_never_sees_the_command(tmp_path: Path) -> None:
+    words = ("python", "-u", "train.py", "--", "--n", "")
+    request = request_for(tmp_path, processes=4).model_copy(update={"command": words})
+    file = f"{request.attempt_directory}/launch.json"
     assert argv(request) == [
-        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", "--no-python",
-        "python", "-u", "train.py", "--x",
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", WORKER, file,
     ]  # fmt: skip
+    assert launch(request, 1)["command"] == list(words)
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8", "POSIX"])
+def test_a_worker_becomes_the_command(tmp_path: Path, locale: str) -> None:
+    words = ["printf", "%s|", "--", "--n", "", "é e\u0301 \U0001f600", "a\nb\r", "$(touch x)", "\udcff"]
+    (tmp_path / "launch.json").write_text(json.dumps({"command": words}))
+    done = subprocess.run(
+        [sys.executable, WORKER, str(tmp_path / "launch.json")], env={"PATH": "/usr/bin:/bin", "LC_ALL": locale},
+        cwd=tmp_path, capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "".join(f"{word}|" for word in words[2:]).encode("utf-8", "surrogateescape")
+    assert [p.name for p in tmp_path.iterdir()] == ["launch.json"]
 
 
 def test_devices_are_told_and_data_is_not_limited_on_a_gpu(tmp_path: Path) -> None:

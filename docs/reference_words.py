@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Kinds of journal entries. A kind that the code writes and that does not stand here is an error.
 KINDS = {
+    "environment.upgraded": "The environment was moved to another template: from, to, its pin, the new baseline and revision.",
     "policy.judged": "The rules of a stage judged: how many passed, and every verdict that did not.",
     "plan.made": "Candidates were compared and one was chosen; digests of inputs, choice and revision.",
     "approval.given": "Somebody approved changes, tree and selection: who, and the digest that binds.",

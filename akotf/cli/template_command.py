@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from akotf.cli.view import View, show
+from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
 from akotf.load import publishing, template
+from akotf.load.catalogue import LOCK
+from akotf.load.comparison import Change, Comparison, ParameterChange, compare, described
 from akotf.load.environment import AKOTF
-from akotf.model.finding import has_errors
-from akotf.reading import yaml
-from akotf.reading.nodes import MapNode, TextNode
-from akotf.wiring import catalogues, project_folders
+from akotf.load.upgrade import asked_template
+from akotf.model.finding import Finding, has_errors
+from akotf.report.text import text as findings_text
+from akotf.wiring import cache_folder, catalogues, project_folders
 
 EXAMPLES = (
     "akotf template list",
@@ -20,65 +24,98 @@ EXAMPLES = (
     "akotf template publish iac/gpu-training/1.0.0",
     "akotf template lock environments/quickstart",
     "akotf template verify",
+    "akotf template diff gpu-training@1.0.0 iac/gpu-training/1.1.0 --patch",
 )
+#: How many targets each action takes.
+_TARGETS = {
+    "list": (0, 0),
+    "show": (1, 1),
+    "publish": (1, 1),
+    "lock": (1, 1),
+    "verify": (0, 99),
+    "diff": (2, 2),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("what", choices=("list", "show", "publish", "lock", "verify"), help="what to do")
+    parser.add_argument("what", choices=tuple(_TARGETS), help="what to do")
     parser.add_argument(
-        "target", nargs="?", default="", help="NAME@VERSION, a template's folder, or an environment's"
+        "target",
+        nargs="*",
+        help="NAME@VERSION, git+URL//path?ref=TAG, a template's folder, or an environment's",
     )
     parser.add_argument("-f", "--folder", default=".", help="project folder (default: this folder)")
+    parser.add_argument("--patch", action="store_true", help="diff: show the lines of the files, too")
+    parser.add_argument(
+        "--accept-moved", action="store_true", help="lock: take a tag that names another commit now"
+    )
+    parser.add_argument("--detailed-exitcode", action="store_true", help="diff: 2 when the templates differ")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Templates: what there is, what it takes, and whether published ones are unchanged."""
+    """Templates: what there is, what it takes, how two differ, and whether published ones are unchanged."""
     view = View(arguments)
+    least, most = _TARGETS[arguments.what]
+    if not least <= len(arguments.target) <= most:
+        needs = "no target" if most == 0 else "two targets" if least == 2 else "one target"
+        raise UsageError(f"`akotf template {arguments.what}` takes {needs}", remedy="akotf template --help")
     start = Path(arguments.folder).absolute()
-    if arguments.what == "list":
-        rows = template.list_templates(catalogues(start))
-        view.result(
-            {
-                "schema": 1,
-                "templates": [
-                    {
-                        "reference": r.reference,
-                        "content": r.content,
-                        "published": r.published,
-                        "folder": str(r.folder),
-                    }
-                    for r in rows
-                ],
-            },
-            "\n".join(
-                f"{r.reference:<24} {'published' if r.published else 'draft':<9} {r.content[:19]}  {r.description}"
-                for r in rows
-            ),
+    action = {
+        "list": _list,
+        "show": _show,
+        "publish": _publish,
+        "lock": _lock,
+        "verify": _verify,
+        "diff": _diff,
+    }
+    return action[arguments.what](arguments, view, start)
+
+
+def _list(_: argparse.Namespace, view: View, start: Path) -> int:
+    rows = template.list_templates(catalogues(start))
+    data = [
+        {"reference": r.reference, "content": r.content, "published": r.published, "folder": str(r.folder)}
+        for r in rows
+    ]
+    lines = [
+        f"{r.reference:<24} {'published' if r.published else 'draft':<9} {r.content[:19]}  {r.description}"
+        for r in rows
+    ]
+    view.result({"schema": 1, "templates": data}, "\n".join(lines))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
+    found = template.find_template(arguments.target[0], catalogues(start), cache_folder())
+    spec, ref = found.spec, found.ref
+    lines = [f"{ref.name}@{ref.version}  {ref.content}", spec.description, ""]
+    if ref.source:
+        lines.insert(1, f"{ref.source}  commit {ref.commit}")
+    texts = described(found)
+    for name, field in texts.items():
+        low, high = field.get("min", ""), field.get("max", "")
+        bounds = f" {low} .. {high}" if low or high else ""
+        choices = f" one of {field['choices']}" if "choices" in field else ""
+        default = f"default {field['default']}" if "default" in field else "optional"
+        given = "required" if "required" in field else default
+        secret = ", secret" if "secret" in field else ""
+        lines.append(
+            f"  {name:<22} {field['type']}{bounds}{choices}{secret}, {given}: {field.get('help', '')}"
         )
-        return 0
-    if arguments.what == "verify":
-        findings = [f for folder in catalogues(start) for f in publishing.verify(folder)]
-        view.result(
-            {"schema": 1, "intact": not findings, "findings": [f.to_json() for f in findings]},
-            "\n".join(map(str, findings)) or "every published template is unchanged",
-        )
-        return ConfigError.exit_code if has_errors(findings) else 0
-    if not arguments.target:
-        raise UsageError(f"`akotf template {arguments.what}` needs a target", remedy="akotf template --help")
-    if arguments.what == "show":
-        return _show(arguments, view, start)
-    if arguments.what == "publish" and "@" in arguments.target:
-        folder = template.locate(arguments.target, catalogues(start))
-    else:
-        folder = Path(arguments.target).absolute()
-    if arguments.what == "lock":
-        reference = environment_template(folder)
-        ref = template.lock(folder, reference, catalogues(folder))
-        view.result(
-            {"schema": 1, **ref.to_json()}, f"pinned {reference} as {ref.content} in {folder / 'akotf.lock'}"
-        )
-        return 0
+    lines += ["", "constraints:"] if spec.constraints else []
+    lines += [f"  {constraint.expr}: {constraint.message}" for constraint in spec.constraints]
+    data = spec.to_json()
+    for name, field in texts.items():
+        if "secret" in field:  # a default that is no reference is the secret itself
+            data["parameters"][name] |= {"default": field.get("default"), "choices": []}
+    view.result({"schema": 1, "template": ref.to_json(), "spec": data}, "\n".join(lines))
+    return 0
+
+
+def _publish(arguments: argparse.Namespace, view: View, start: Path) -> int:
+    target = arguments.target[0]
+    folder = template.locate(target, catalogues(start)) if "@" in target else Path(target).absolute()
     catalogue = folder.parent.parent
     # From beside the catalogue on: the template's own modules/ holds what was vendored before.
     modules = project_folders("modules", catalogue.parent)
@@ -89,28 +126,112 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
-    found = template.open_template(arguments.target, catalogues(start))
-    spec, ref = found.spec, found.ref
-    lines = [f"{ref.name}@{ref.version}  {ref.content}", spec.description, ""]
-    for name, parameter in spec.parameters.items():
-        low = "" if parameter.min is None else f"{parameter.min:.12g}"
-        high = "" if parameter.max is None else f"{parameter.max:.12g}"
-        bounds = f" {low} .. {high}" if low or high else ""
-        unit = f" {parameter.unit}" if parameter.unit else ""
-        given = "required" if parameter.default is None else f"default {show(parameter.default)}"
-        default = "optional" if parameter.default is None and not parameter.required else given
-        lines.append(f"  {name:<22} {parameter.type}{unit}{bounds}, {default}: {parameter.help}")
-    view.result({"schema": 1, "template": ref.to_json(), "spec": spec.to_json()}, "\n".join(lines))
+def _lock(arguments: argparse.Namespace, view: View, _: Path) -> int:
+    folder = Path(arguments.target[0]).absolute()
+    reference = asked_template(folder).text
+    ref = template.lock(
+        folder, reference, catalogues(folder), cache_folder(), accept_moved=arguments.accept_moved
+    )
+    commit = f" (commit {ref.commit})" if ref.commit else ""
+    view.result(
+        {"schema": 1, **ref.to_json()}, f"pinned {reference}{commit} as {ref.content} in {folder / LOCK}"
+    )
     return 0
 
 
-def environment_template(folder: Path) -> str:
-    """The `NAME@VERSION` that an environment asks for, whatever its lock says."""
-    node = yaml.read(folder / AKOTF)
-    asked = node.get("template") if isinstance(node, MapNode) else None
-    if not isinstance(asked, TextNode):
-        raise UsageError(
-            "akotf.yaml names no template", where=str(folder / AKOTF), remedy="template: NAME@VERSION"
+def _verify(arguments: argparse.Namespace, view: View, start: Path) -> int:
+    """The catalogues and the locks; a lock on a template from git is held against its repository."""
+    findings: list[Finding] = []
+    environments = [Path(target).absolute() for target in arguments.target]
+    if not environments:
+        findings += [f for folder in catalogues(start) for f in publishing.verify(folder)]
+        environments = _locked(start)
+    for folder in environments:
+        asked = asked_template(folder).text
+        findings += publishing.verify_lock(folder, asked, catalogues(folder), cache_folder())
+    bad = has_errors(findings)
+    good = (
+        "every lock holds"
+        if arguments.target
+        else "every published template is unchanged" + (", every lock holds" if environments else "")
+    )
+    view.result(
+        {"schema": 1, "intact": not findings, "findings": [f.to_json() for f in findings]},
+        findings_text(findings) or good,
+    )
+    return ConfigError.exit_code if bad else 0
+
+
+def _locked(start: Path) -> list[Path]:
+    """The environments of the project, or the one that `start` is, that have a lock."""
+    here = [start] if (start / AKOTF).is_file() else []
+    folders = next(
+        (f / "environments" for f in (start, *start.parents) if (f / "environments").is_dir()), None
+    )
+    found = here or (sorted(folders.iterdir()) if folders else [])
+    return [folder for folder in found if (folder / LOCK).is_file() and (folder / AKOTF).is_file()]
+
+
+def _diff(arguments: argparse.Namespace, view: View, start: Path) -> int:
+    old, new = (template.find_template(t, catalogues(start), cache_folder()) for t in arguments.target)
+    found = compare(old, new)
+    files = [
+        {"path": f.path, "change": f.kind, **({"patch": f.patch} if arguments.patch else {})}
+        for f in found.files
+    ]
+    data = {
+        "schema": 1,
+        "old": old.ref.to_json(),
+        "new": new.ref.to_json(),
+        "same": found.same,
+        "parameters": [p.to_json() for p in found.parameters],
+        "constraints": [c.to_json() for c in found.constraints],
+        "run": [c.to_json() for c in found.run],
+        "files": files,
+    }
+    view.result(data, "\n".join(_diff_lines(found, patch=arguments.patch)) or "the two are the same")
+    return 2 if arguments.detailed_exitcode and not found.same else 0
+
+
+def _diff_lines(found: Comparison, *, patch: bool) -> list[str]:
+    lines = section("parameters", parameter_lines(found.parameters))
+    lines += section("constraints", change_lines(found.constraints))
+    lines += section("run.yaml", change_lines(found.run))
+    lines += section("files", [f"  {f.kind:<8} {f.path}" for f in found.files])
+    if patch:
+        lines += ["", *(f.patch.rstrip("\n") for f in found.files)]
+    return lines
+
+
+def section(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines under a title; nothing when there are none."""
+    return [f"{title}:", *lines] if lines else []
+
+
+def parameter_lines(changes: Sequence[ParameterChange]) -> list[str]:
+    """A line for each parameter that is new or gone, and for each field that is another."""
+    lines = []
+    for change in changes:
+        if change.kind == "changed":
+            lines += [f"  changed  {change.name} {line.strip()}" for line in change_lines(change.fields)]
+            continue
+        sides = {f.path: f.new if change.kind == "added" else f.old for f in change.fields}
+        shown = ", ".join(f"{k} {v}" for k, v in sides.items() if k not in ("type", "help"))
+        lines.append(
+            f"  {change.kind:<8} {change.name} ({sides.get('type', '')}{', ' if shown else ''}{shown})"
         )
-    return asked.text
+    return lines
+
+
+def change_lines(changes: Sequence[Change]) -> list[str]:
+    """`path: old -> new`."""
+    return [f"  {c.path}: {shown(c.old)} -> {shown(c.new)}" for c in changes]
+
+
+def shown(value: Any) -> str:
+    """A value for people; a list as it would be written."""
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -135,7 +135,8 @@ def _resolve(address: GitAddress, _: str, folder: str, environment: Mapping[str,
             remedy=f"name a tag, or the commit that the branch is at: ?ref={refs[branch]}",
         )
     raise ConfigError(
-        f"{address.place.url} has no tag {address.ref}", remedy="name a tag that is there, or a full commit id"
+        f"{address.place.url} has no tag {address.ref}",
+        remedy="name a tag that is there, or a full commit id",
     )
 
 

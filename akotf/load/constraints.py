@@ -50,7 +50,9 @@ def _own_faults(
         if name not in template.parameters:
             key = "message" if f"{{{name}}}" in constraint.message else "remedy"
             message = f"the {key} of a constraint shows {{{name}}}, which is no parameter"
-            yield _fault(index, _mark(node, index, key), message, f"known are {', '.join(template.parameters)}")
+            yield _fault(
+                index, _mark(node, index, key), message, f"known are {', '.join(template.parameters)}"
+            )
 
 
 def _judged(
@@ -61,9 +63,7 @@ def _judged(
     mark = _mark(node, index, "expr")
     if answer.word == "unset":
         first = answer.detail.partition(", ")[0]
-        message = (
-            f"the template's constraint {constraint.expr!r} breaks where {answer.detail} has no value"
-        )
+        message = f"the template's constraint {constraint.expr!r} breaks where {answer.detail} has no value"
         return _fault(index, mark, message, f"write {first} == null || (...), or give {first} a default")
     if answer.word == "fault":
         remedy = "write CEL over the parameters' names; whole and other numbers meet as double(NAME)"

@@ -30,7 +30,9 @@ from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNo
 from akotf.reading.scalars import NULLS, shown
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "recursive", "self"})
+_WORDS = frozenset(
+    {"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "recursive", "self"}
+)
 _TEXTS = frozenset({"string", "gpu"})  # types whose values are text: no bounds, no unit
 
 
@@ -309,7 +311,14 @@ def _trouble(step: Callable[[], Any]) -> Fault | None:
 
 
 def _note(
-    result: Parameters, name: str, rule: str, mark: Mark, message: str, remedy: str, *, sensitive: bool = False
+    result: Parameters,
+    name: str,
+    rule: str,
+    mark: Mark,
+    message: str,
+    remedy: str,
+    *,
+    sensitive: bool = False,
 ) -> None:
     result.findings.append(
         Finding(rule=f"config/{rule}", message=message, position=mark.position(), path=f"parameters.{name}",

@@ -51,9 +51,7 @@ def publish(template_folder: Path, modules_folder: Path, catalogue: Path) -> str
     if content_digest(template_folder) != content:
         _vendor(template, modules_folder)
         if content_digest(template_folder) != content:
-            raise IntegrityError(
-                f"{template_folder} changed while it was published", remedy="publish again"
-            )
+            raise IntegrityError(f"{template_folder} changed while it was published", remedy="publish again")
     books.write_index(catalogue, {**books.read_index(catalogue), reference: content})
     return content
 
@@ -107,7 +105,9 @@ def verify_lock(environment: Path, reference: str, catalogues: Sequence[Path], c
         return list(error.findings if isinstance(error, ConfigError) else ()) or [own]
     if not words:
         return []
-    remedy = f"ask its owner why; after a review: akotf template lock {shown_path(environment)} --accept-moved"
+    remedy = (
+        f"ask its owner why; after a review: akotf template lock {shown_path(environment)} --accept-moved"
+    )
     return [Finding(rule="template/moved", message=words, position=place, path="template", remedy=remedy)]
 
 

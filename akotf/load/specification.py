@@ -53,11 +53,13 @@ def require_named(template: Template, name: str, version: str) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(folder: Path, content: str, shown: str) -> tuple[MapNode, TemplateSpec]:
+def _read(folder: Path, content: str, shown: str) -> tuple[MapNode, TemplateSpec]:  # noqa: ARG001 - keys
     """Read once for each content: many environments of one call share a template."""
     path = folder / TEMPLATE
     if not path.is_file():
-        raise ConfigError(f"{folder} holds no {TEMPLATE}", where=str(folder), remedy="name a template's folder")
+        raise ConfigError(
+            f"{folder} holds no {TEMPLATE}", where=str(folder), remedy="name a template's folder"
+        )
     node = yaml.read(path)
     bound = bind(node, TemplateSpec)
     findings = list(bound.findings)

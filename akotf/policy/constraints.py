@@ -50,7 +50,9 @@ def _answer(cel: Any, expression: str, known: Collection[str], values: Mapping[s
         value = program.execute(cel.Context({n: values[n] for n in names}, dict(FUNCTIONS)))
     except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError) as error:
         unset = [name for name in names if values[name] is None]
-        return Answer("unset" if unset else "fault", names, ", ".join(unset) or f"breaks: {_first_line(error)}")
+        return Answer(
+            "unset" if unset else "fault", names, ", ".join(unset) or f"breaks: {_first_line(error)}"
+        )
     if not isinstance(value, bool):
         return Answer("fault", names, f"must be true or false, it gives {type(value).__name__}")
     return Answer("holds" if value else "broken", names)

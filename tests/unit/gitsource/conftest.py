@@ -43,7 +43,11 @@ class Repository:
     def git(self, *arguments: str) -> str:
         """Run git with nobody's settings; what it printed."""
         own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-        names = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        names = {
+            f"GIT_{who}_{what}": "test@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
         done = subprocess.run(
             ["git", "-C", str(self.folder), *arguments], env=own | names, capture_output=True, text=True, check=True
         )  # fmt: skip

@@ -149,7 +149,9 @@ def test_the_projects_own_list_counts_not_a_later_one(tmp_path: Path) -> None:
 
 def test_the_list_is_read_strictly(tmp_path: Path) -> None:
     path = tmp_path / "sources.yaml"
-    path.write_text("version: 1\nallow:\n  - https://h.example/org\n  - http://h.example\n  - https://u:p@h.example\n")
+    path.write_text(
+        "version: 1\nallow:\n  - https://h.example/org\n  - http://h.example\n  - https://u:p@h.example\n"
+    )
     with pytest.raises(ConfigError) as caught:
         read_sources(path)
     assert [(f.rule, f.position.line) for f in caught.value.findings] == [

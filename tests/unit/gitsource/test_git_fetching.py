@@ -100,10 +100,16 @@ def test_a_link_in_the_place_of_a_folder_is_refused(repository: Any) -> None:
 
 def test_submodules_are_refused_and_never_fetched(repository: Any, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
-    subprocess.run(["git", "init", "--quiet", str(inner)], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+    subprocess.run(
+        ["git", "init", "--quiet", str(inner)],
+        check=True,
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull},
+    )
     commit = repository.commit()
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},iac/tiny/sub")
-    (repository.folder / ".gitmodules").write_text(f'[submodule "sub"]\n\tpath = iac/tiny/sub\n\turl = {inner}\n')
+    (repository.folder / ".gitmodules").write_text(
+        f'[submodule "sub"]\n\tpath = iac/tiny/sub\n\turl = {inner}\n'
+    )
     repository.git("add", ".gitmodules")
     repository.git("commit", "--quiet", "-m", "with a submodule")
     tip = repository.git("rev-parse", "HEAD")
@@ -119,7 +125,9 @@ def test_files_that_lfs_keeps_are_refused(repository: Any) -> None:
         fetch(parse_address(repository.reference("v1")), commit)
 
 
-def test_nothing_of_a_repository_runs(repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_a_repository_runs(
+    repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Hooks, filters, the user's settings and inherited variables: each would leave a file behind."""
     touched = tmp_path / "touched"
     program = tmp_path / "program"

@@ -45,7 +45,9 @@ def test_a_lock_holds_source_commit_and_content(
     assert content_digest(state.template_folder) == content
 
 
-def test_without_a_lock_nothing_is_loaded(repository: Any, iac: Path, environment: Environment, cache: Path) -> None:
+def test_without_a_lock_nothing_is_loaded(
+    repository: Any, iac: Path, environment: Environment, cache: Path
+) -> None:
     repository.commit("v1")
     folder = environment(repository.reference("v1"))
     with pytest.raises(ConfigError) as caught:
@@ -57,7 +59,9 @@ def test_without_a_lock_nothing_is_loaded(repository: Any, iac: Path, environmen
     assert not cache.exists()
 
 
-def test_a_locked_environment_loads_offline(repository: Any, iac: Path, environment: Environment, cache: Path) -> None:
+def test_a_locked_environment_loads_offline(
+    repository: Any, iac: Path, environment: Environment, cache: Path
+) -> None:
     reference = repository.reference("v1")
     repository.commit("v1")
     folder = environment(reference)
@@ -125,7 +129,9 @@ def test_a_lock_that_says_another_content_than_its_commit_is_refused(
     assert false in caught.value.message
 
 
-@pytest.mark.parametrize(("key", "value"), [("commit", "../../../etc"), ("content", "sha256:../.."), ("commit", "")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("commit", "../../../etc"), ("content", "sha256:../.."), ("commit", "")]
+)
 def test_a_lock_can_not_lead_out_of_the_cache(
     repository: Any, iac: Path, environment: Environment, cache: Path, key: str, value: str
 ) -> None:
@@ -147,7 +153,9 @@ def test_a_moved_tag_is_told_with_both_commits(
     folder = environment(reference)
     lock(folder, reference, [iac], cache)
     assert publishing.verify_lock(folder, reference, [iac], cache) == []
-    (repository.template / "run.yaml").write_text((repository.template / "run.yaml").read_text() + "outputs: [x]\n")
+    (repository.template / "run.yaml").write_text(
+        (repository.template / "run.yaml").read_text() + "outputs: [x]\n"
+    )
     second = repository.commit("v1")
     (found,) = publishing.verify_lock(folder, reference, [iac], cache)
     assert found.rule == "template/moved"
@@ -165,7 +173,9 @@ def test_a_moved_tag_is_told_with_both_commits(
     assert (state.template.commit, state.run.outputs) == (second, ("x",))
 
 
-def test_a_tag_that_is_gone_is_told(repository: Any, iac: Path, environment: Environment, cache: Path) -> None:
+def test_a_tag_that_is_gone_is_told(
+    repository: Any, iac: Path, environment: Environment, cache: Path
+) -> None:
     reference = repository.reference("v1")
     repository.commit("v1")
     folder = environment(reference)
@@ -191,7 +201,9 @@ def test_another_reference_than_the_locked_one_is_refused(
     assert "?ref=v2" in found.message
 
 
-@pytest.mark.parametrize("sources", ["version: 1\nallow: []\n", "version: 1\nallow: [https://h.example]\n", None])
+@pytest.mark.parametrize(
+    "sources", ["version: 1\nallow: []\n", "version: 1\nallow: [https://h.example]\n", None]
+)
 def test_what_is_not_allowed_is_neither_fetched_nor_loaded(
     repository: Any, iac: Path, environment: Environment, cache: Path, sources: str | None
 ) -> None:
@@ -241,7 +253,9 @@ def test_two_folders_of_one_commit_are_two_templates(
 def test_faults_of_a_fetched_template_have_their_place(
     repository: Any, iac: Path, environment: Environment, cache: Path
 ) -> None:
-    (repository.template / "template.yaml").write_text("version: 1\nname: tiny\nrelease: 1.0.0\nroots: {local: ../..}\n")
+    (repository.template / "template.yaml").write_text(
+        "version: 1\nname: tiny\nrelease: 1.0.0\nroots: {local: ../..}\n"
+    )
     repository.commit("v1")
     reference = repository.reference("v1")
     with pytest.raises(ConfigError) as caught:

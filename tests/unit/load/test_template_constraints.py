@@ -79,7 +79,10 @@ def test_values_are_shown_in_their_unit_and_secrets_never() -> None:
 def test_bytes_and_durations_are_bytes_and_seconds_in_expressions() -> None:
     lines = ('{expr: "memory == 4294967296", message: m}', '{expr: "wall == 3600.0", message: m}')
     assert given("data: x\n", *lines).findings == []
-    units = ('{expr: "memory == bytes_of(\'4 GiB\')", message: m}', '{expr: "wall < seconds_of(\'2h\')", message: m}')
+    units = (
+        "{expr: \"memory == bytes_of('4 GiB')\", message: m}",
+        "{expr: \"wall < seconds_of('2h')\", message: m}",
+    )
     assert given("data: x\n", *units).findings == []
 
 
@@ -112,7 +115,7 @@ def test_names_that_an_expression_binds_itself_are_no_parameters() -> None:
 
 
 def test_a_parameter_without_a_value_must_be_asked_for_null() -> None:
-    (found,) = given("data: x\n", '{expr: "gpu.startsWith(\'A100\')", message: m}').findings
+    (found,) = given("data: x\n", "{expr: \"gpu.startsWith('A100')\", message: m}").findings
     assert found.rule == "config/template"
     assert "gpu has no value" in found.message
     assert found.remedy.startswith("write gpu == null || (")

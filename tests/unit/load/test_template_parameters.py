@@ -195,7 +195,9 @@ def test_a_secret_parameter_takes_every_kind_of_reference(reference: str) -> Non
     assert given(f"data: x\ntoken: '{reference}'\n").values["token"] == reference
 
 
-@pytest.mark.parametrize("literal", ["hunter2", "hf_hunter2", "https://hunter2", "vault:hunter2", "env: hunter2"])
+@pytest.mark.parametrize(
+    "literal", ["hunter2", "hf_hunter2", "https://hunter2", "vault:hunter2", "env: hunter2"]
+)
 def test_the_literal_value_of_a_secret_parameter_is_never_shown(literal: str) -> None:
     found = given(f"data: x\ntoken: '{literal}'\n").findings
     assert [f.rule for f in found] == ["config/secret"]

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 
 from akotf.cli.common import add_environment, add_run, run_of, session_of
 from akotf.cli.view import View
+from akotf.errors import SecretError
+from akotf.pipeline.guarding import secret_values
 from akotf.pipeline.live import Live, live_of
 from akotf.pipeline.session import Session
+from akotf.secrets.redaction import Redactor
 
 EXAMPLES = (
     "akotf logs environments/quickstart",
@@ -28,19 +31,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the training's bytes to stdout as they are; with --json as the text of one document."""
+    """Write the training's bytes to stdout, without its secrets; with --json as the text of one document."""
     view = View(arguments)
     session = session_of(arguments, view)
     live = live_of(session, run_of(session, arguments.run), attempt=arguments.attempt)
+    parts = _redactor(session, live).chunks(_chunks(session, live, arguments.stream, follow=arguments.follow))
     if not arguments.json:
-        for data in _chunks(session, live, arguments.stream, follow=arguments.follow):
+        for data in parts:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         return 0
-    whole = b"".join(_chunks(session, live, arguments.stream, follow=arguments.follow))
+    whole = b"".join(parts)
     where = {"run": live.run.id, "attempt": live.request.attempt, "stream": arguments.stream}
     view.result({"schema": 1, **where, "text": whole.decode(errors="replace")}, "")
     return 0
+
+
+def _redactor(session: Session, live: Live) -> Redactor:
+    """Takes the values of the run's secrets out. SecretError when one is not known: the log may hold it."""
+    values, unknown = secret_values(session, live)
+    if unknown:
+        raise SecretError(
+            f"the log may hold a secret that is not known here, and so can't be taken out: {unknown}",
+            where=live.request.attempt_directory,
+            remedy="let akotf find the secret as `akotf apply` did, or read the log's file in that folder yourself",
+        )
+    return Redactor(values)
 
 
 def _chunks(session: Session, live: Live, stream: str, *, follow: bool) -> Iterator[bytes]:

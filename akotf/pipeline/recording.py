@@ -11,6 +11,7 @@ from akotf.errors import AkotfError
 from akotf.model.journal import Entry
 from akotf.model.run import Run, RunState
 from akotf.pipeline import provisioning
+from akotf.pipeline.guarding import secret_values
 from akotf.pipeline.live import Live
 from akotf.pipeline.session import Session
 from akotf.record import calibration
@@ -44,6 +45,9 @@ def _write(s: Session, live: Live) -> None:
     if live.run.state is RunState.SUCCEEDED and not told:
         # Only a run that did all its work teaches the planner; the others keep their error as evidence.
         s.journal.append("prediction.recorded", body, environment=live.run.environment, subject=live.run.id)
+    values, unknown = secret_values(s, live)
+    if unknown:
+        s.emit("note", f"the evidence can't be searched for every secret of the run: {unknown}")
     folder = write_evidence(
         s.layout.run_evidence(live.run.id),
         run=live.run,
@@ -57,6 +61,8 @@ def _write(s: Session, live: Live) -> None:
         terraform=terraform_facts(s, live),
         outputs_directory=s.layout.run(live.run.id) / "outputs",
         signer=s.signer(),
+        secrets=values,
+        on_redacted=lambda name: s.emit("note", f"a secret's value was taken out of the evidence's {name}"),
     )
     _tell_written(s, live)
     s.emit("recorded", {"prediction": body, "evidence": str(folder), "run": live.run.id})

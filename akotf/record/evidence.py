@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from akotf.record.drifts import drift_history
 from akotf.record.outputs import hash_outputs
 from akotf.record.provenance import statement
 from akotf.record.signing import Signer
+from akotf.secrets.redaction import SHORTEST_ON_RECORD, Redactor
 from akotf.store.files import make_folder, store_error, write_atomic
 
 MANIFEST = "manifest.json"
@@ -34,14 +35,16 @@ ENVELOPE = "provenance.dsse.json"
 def write_evidence(
     folder: Path, *, run: Run, state: DesiredState, chosen: Chosen, inputs: PlanInputs, approval: Approval | None,
     baseline: Baseline, entries: Sequence[Entry], prediction: Mapping[str, Any], terraform: Mapping[str, Any],
-    outputs_directory: Path, signer: Signer | None = None, secrets: Iterable[str] = (),
+    outputs_directory: Path, signer: Signer | None = None, secrets: Iterable[bytes] = (),
+    on_redacted: Callable[[str], None] | None = None,
 ) -> Path:  # fmt: skip
     """Write the folder, whole or not at all, replacing one of before; returns it.
 
     `entries` is the journal from its first entry on, `prediction` the body of `prediction.recorded`, `terraform` the
-    version, the root tree's digest and the state's serial and lineage. IntegrityError when the journal's chain is
-    broken or one of the `secrets` (values of secret parameters) would get into a file; StoreError when the folder
-    can't be written.
+    version, the root tree's digest and the state's serial and lineage. A value of `secrets` that would get into a file
+    is replaced by a marker, and `on_redacted` is told which file: the run keeps its evidence, and the verification of
+    that file says that it is not as it was. IntegrityError when the journal's chain is broken; StoreError when the
+    folder can't be written.
     """
     faults = check_chain(entry.model_dump(mode="json") for entry in entries)
     if faults:
@@ -50,35 +53,47 @@ def write_evidence(
             remedy="`akotf audit verify` names every faulty entry; no evidence is written from it",
         )  # fmt: skip
     outputs = hash_outputs(outputs_directory)
-    files = {
-        "run.json": pretty(run.to_json()),
-        "state.json": pretty(state.to_json()),
-        "inputs.json": pretty(inputs.to_json()),
-        "candidates.json": pretty(chosen.plan.to_json()),
-        "selection.json": pretty(chosen.selection.to_json()),
-        "baseline.json": pretty(baseline.to_json()),
-        "approval.json": pretty(approval.to_json() if approval else None),
-        "drift.json": pretty(drift_history(entries, run)),
-        "prediction.json": pretty(dict(prediction)),
-        "terraform.json": pretty(dict(terraform)),
-        "outputs.json": pretty(outputs.to_json()),
-        "artifact-manifest.json": pretty(artifact_manifest(run, outputs)),
-        "execution-trace.json": pretty(
-            execution_trace(run, chosen.candidate(run.candidate), prediction, chosen.digest())
+    redact = Redactor(secrets, SHORTEST_ON_RECORD)
+    said: dict[str, Any] = {
+        "run.json": run.to_json(),
+        "state.json": state.to_json(),
+        "inputs.json": inputs.to_json(),
+        "candidates.json": chosen.plan.to_json(),
+        "selection.json": chosen.selection.to_json(),
+        "baseline.json": baseline.to_json(),
+        "approval.json": approval.to_json() if approval else None,
+        "drift.json": drift_history(entries, run),
+        "prediction.json": dict(prediction),
+        "terraform.json": dict(terraform),
+        "outputs.json": outputs.to_json(),
+        "artifact-manifest.json": artifact_manifest(run, outputs),
+        "execution-trace.json": execution_trace(
+            run, chosen.candidate(run.candidate), prediction, chosen.digest()
         ),
-        "journal.jsonl": b"".join(canonical_json(entry) + b"\n" for entry in entries),
     }
-    said = statement(
+    files = {name: pretty(_clean(name, value, redact, on_redacted)) for name, value in said.items()}
+    rows = [_clean("journal.jsonl", entry.to_json(), redact, on_redacted) for entry in entries]
+    files["journal.jsonl"] = b"".join(canonical_json(row) + b"\n" for row in rows)
+    provenance = statement(
         run=run, state=state, inputs=inputs, approval=approval, outputs=outputs, terraform=terraform,
         entries=entries, files={name: sha256(data) for name, data in files.items()},
     )  # fmt: skip
-    files[STATEMENT] = said.payload()
+    payload = canonical_json(_clean(STATEMENT, provenance.to_json(), redact, on_redacted))
+    files[STATEMENT] = payload
     if signer:
-        files[ENVELOPE] = pretty(signer.envelope(said.payload()).to_json())
+        files[ENVELOPE] = pretty(signer.envelope(payload).to_json())
     files[MANIFEST] = manifest(run.id, files)
-    _refuse_secrets(folder, files, secrets)
     _write(folder, files)
     return folder
+
+
+def _clean(name: str, value: Any, redact: Redactor, on_redacted: Callable[[str], None] | None) -> Any:
+    """The JSON data of a file without the values of secrets."""
+    plain = json.loads(canonical_json(value))
+    clean = redact.data(plain)
+    if clean != plain and on_redacted:
+        on_redacted(name)
+    return clean
 
 
 def manifest(run_id: str, files: Mapping[str, bytes]) -> bytes:
@@ -98,18 +113,6 @@ def pretty(value: Any) -> bytes:
 def sha256(data: bytes) -> str:
     """The SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _refuse_secrets(folder: Path, files: Mapping[str, bytes], secrets: Iterable[str]) -> None:
-    for secret in secrets:
-        # as it is, and as JSON writes it inside a text, with and without ASCII escapes
-        forms = {secret.encode()} | {json.dumps(secret, ensure_ascii=a)[1:-1].encode() for a in (True, False)}
-        for name, data in files.items():
-            if any(form and form in data for form in forms):
-                raise IntegrityError(
-                    f"the value of a secret would be written into {name}", where=str(folder),
-                    remedy="give secrets as references (env:NAME or file:PATH), never as values; nothing was written",
-                )  # fmt: skip
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

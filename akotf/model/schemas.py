@@ -52,8 +52,26 @@ def model_schema(
         schema_generator=_ForFiles if mode == "validation" else _ForOutput,
     )  # fmt: skip
     definitions = schema.pop("$defs", {})
+    words = {
+        f"#/definitions/{key}": definitions.pop(key)
+        for key in list(definitions)
+        if "enum" in definitions[key]
+    }
+    for word in words.values():
+        del word["title"]
+    schema, definitions = _inlined(schema, words), _inlined(definitions, words)
     head = {"$schema": DIALECT, "$id": f"urn:akotf:schema:{name}", "title": name}
     return {**head, **schema, "title": name, "definitions": definitions}
+
+
+def _inlined(data: Any, words: dict[str, Any]) -> Any:
+    """Enumerations in place of references to them: a hover then tells the field's meaning, not the type's."""
+    if isinstance(data, list):
+        return [_inlined(item, words) for item in data]
+    if not isinstance(data, dict):
+        return data
+    made = {key: _inlined(value, words) for key, value in data.items()}
+    return {**words[made.pop("$ref")], **made} if made.get("$ref") in words else made
 
 
 class _Documented(GenerateJsonSchema):
@@ -63,12 +81,6 @@ class _Documented(GenerateJsonSchema):
         """Never: a title that repeats the key says nothing."""
         del schema
         return False
-
-    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        """The words, without the class's name."""
-        made = super().enum_schema(schema)
-        made.pop("title", None)
-        return made
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """A model with its docstring and the meaning of its fields."""
@@ -83,8 +95,6 @@ class _Documented(GenerateJsonSchema):
             if field is None:
                 continue
             said = meaning_of(model, name)
-            if "$ref" in field:  # beside a reference, draft 7 reads nothing
-                field = {"allOf": [{"$ref": field.pop("$ref")}], **field}
             made["properties"][key] = {"description": said, **field} if said else field
         return made
 

@@ -61,9 +61,10 @@ def format_percent(share: float) -> str:
 
 def _text(pattern: str, what: str, *examples: str) -> WithJsonSchema:
     """What an editor knows of a unit: the very pattern that reads it."""
+    hint = f"Write it as {' or '.join(examples)}"  # both keys are the editors' own
     return WithJsonSchema(
         {"type": "string", "pattern": f"^(?:{pattern})$", "examples": list(examples), "title": what,
-         "patternErrorMessage": f"Write it as {' or '.join(examples)}"}, mode="validation",
+         "errorMessage": hint, "patternErrorMessage": hint}, mode="validation",
     )  # fmt: skip
 
 
@@ -89,10 +90,15 @@ RateText = Annotated[
     Rate, BeforeValidator(parse_rate), PlainSerializer(_plain),
     _text(RATE_PATTERN, "Price per hour", "0.60 USD/gpu/h", "12 USD/node/h"),
 ]  # fmt: skip
+_GPU = "Write model and memory, such as A100-80GB"
 GpuName = Annotated[
-    str, BeforeValidator(parse_gpu_name),
-    WithJsonSchema({"type": "string", "title": "GPU name", "anyOf": [{"enum": list(GPUS)}, {"pattern": accepted_pattern()}]},
-                   mode="validation"),
+    str,
+    BeforeValidator(parse_gpu_name),
+    WithJsonSchema(
+        {"type": "string", "title": "GPU name", "errorMessage": _GPU,
+         "anyOf": [{"enum": list(GPUS), "errorMessage": _GPU}, {"pattern": accepted_pattern(), "patternErrorMessage": _GPU}]},
+        mode="validation",
+    ),
 ]  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def launch(request: RunRequest, grace: float) -> dict[str, Any]:
         "schema": SCHEMA,
         "key": request.key,
         "argv": argv(request),
-        "command": list(request.command),
+        "command": list(request.command) if request.processes > 1 else [],  # for torchrun's workers
         "environment": variables,
         "secrets": request.secrets,
         "marks": marks(request),

@@ -17,7 +17,7 @@ from akotf.errors import TelemetryUnavailable
 from akotf.facts.node import AGENT_SOCKET
 from akotf.model.drift import Observation
 
-LARGEST = 8 * 2**20  # bytes of an answer
+LARGEST = 32 * 2**20  # bytes of an answer: 2 MiB of variables, of which JSON may make six bytes of each one
 PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 #: For an isolated interpreter (-I) without site packages (-S): the standard library and this very akotf, nothing else.
 BOOTSTRAP = "import sys; sys.path.append(sys.argv.pop(1)); from akotf.agent.main import main; sys.exit(main(sys.argv[1:]))"

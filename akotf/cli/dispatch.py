@@ -65,7 +65,8 @@ def dispatch(arguments: Sequence[str]) -> int:
             raise UsageError(
                 f"there is no command {name!r}", remedy=f"akotf {near[0]}" if near else "akotf --help"
             )
-        parsed = parser_of(name).parse_args(arguments[1:])
+        # Options may stand anywhere among the positional arguments, as people write them.
+        parsed = parser_of(name).parse_intermixed_args(arguments[1:])
         code: int = module_of(name).run(parsed)
         return code
     except AkotfError as error:

@@ -12,6 +12,7 @@ from akotf.load.environment import inside, load
 from akotf.model.akoflow import EnvironmentFile
 from akotf.model.akoflow_scopes import derive_scopes
 from akotf.model.config import DesiredState, Market, ScopeKind
+from akotf.model.origin import Source
 
 ENVIRONMENT = """\
 environment: {id: lab, name: Lab, status: ready}
@@ -179,7 +180,8 @@ def test_akotf_yaml_without_scopes_takes_those_of_the_files(
     head = "version: 1\nname: demo\nowner: me\ntemplate: tiny@1.0.0\n"
     state = with_files(environment, catalogue, head)
     assert list(state.environment.scopes) == ["work-station", "campus", "aws", "priced"]
-    assert state.origins["scopes.campus"] == "akoflow"
+    origin = state.origins["scopes.campus.kind"]
+    assert (origin.source, origin.name) == (Source.AKOFLOW, "environment.yaml")
     place = state.positions["scopes.campus"]
     assert (place.file.rpartition("/")[2], place.line) == ("environment.yaml", 7)
     own = with_files(environment, catalogue, head + "scopes: {mine: {kind: local}}\n")

@@ -13,6 +13,7 @@ from akotf.load import publishing, template
 from akotf.load.catalogue import LOCK
 from akotf.load.comparison import Change, Comparison, ParameterChange, compare, described
 from akotf.load.environment import AKOTF
+from akotf.load.specification import Template
 from akotf.load.upgrade import asked_template
 from akotf.model.finding import Finding, has_errors
 from akotf.report.text import text as findings_text
@@ -87,7 +88,7 @@ def _list(_: argparse.Namespace, view: View, start: Path) -> int:
 
 
 def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
-    found = template.find_template(arguments.target[0], catalogues(start), cache_folder())
+    found = _found(arguments.target[0], start)
     spec, ref = found.spec, found.ref
     lines = [f"{ref.name}@{ref.version}  {ref.content}", spec.description, ""]
     if ref.source:
@@ -111,6 +112,15 @@ def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
             data["parameters"][name] |= {"default": field.get("default"), "choices": []}
     view.result({"schema": 1, "template": ref.to_json(), "spec": data}, "\n".join(lines))
     return 0
+
+
+def _found(target: str, start: Path) -> Template:
+    """The template that a target means; an environment's folder means the one that it has, as it is pinned."""
+    folder = Path(target).absolute()
+    if not (folder / AKOTF).is_file():
+        return template.find_template(target, catalogues(start), cache_folder())
+    asked = asked_template(folder).text
+    return template.open_template(asked, catalogues(folder), environment=folder, cache=cache_folder())
 
 
 def _publish(arguments: argparse.Namespace, view: View, start: Path) -> int:
@@ -173,7 +183,7 @@ def _locked(start: Path) -> list[Path]:
 
 
 def _diff(arguments: argparse.Namespace, view: View, start: Path) -> int:
-    old, new = (template.find_template(t, catalogues(start), cache_folder()) for t in arguments.target)
+    old, new = (_found(target, start) for target in arguments.target)
     found = compare(old, new)
     files = [
         {"path": f.path, "change": f.kind, **({"patch": f.patch} if arguments.patch else {})}

@@ -101,7 +101,10 @@ def described(template: Template) -> dict[str, dict[str, str]]:
 
 def _described(spec: ParameterSpec, typed: Typed | None) -> dict[str, str]:
     texts = {"type": str(spec.type)}
-    if typed is not None:  # else its own specification has faults, and its values can't be read
+    if typed is None and not spec.secret:  # its own specification has faults: as it is written
+        raw = {"min": spec.min, "max": spec.max, "choices": spec.choices or None, "default": spec.default}
+        texts |= {key: str(value) for key, value in raw.items() if value is not None}
+    if typed is not None:
         default = typed.node.get("default")
         bounds = {key: typed.bound(key) for key in ("min", "max")}
         texts |= {key: typed.shown(bound) for key, bound in bounds.items() if bound is not None}

@@ -123,10 +123,10 @@ class Typed:
             return format_duration(float(value))
         if self.spec.type == "percent":
             return format_percent(float(value))
-        if isinstance(value, float) and value.is_integer() and self.spec.type == "integer":
-            value = int(value)
+        if isinstance(value, float):
+            value = f"{value:.12g}"
         unit = f" {self.spec.unit}" if self.spec.unit else ""
-        return f"{shown(value) if isinstance(value, str) else value}{unit}"
+        return f"{shown(value) if self.spec.type in _TEXTS else value}{unit}"
 
     def place(self, key: str) -> Mark:
         """Where `key` of the specification is written, else the parameter's name."""

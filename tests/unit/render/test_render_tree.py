@@ -131,3 +131,51 @@ def test_links_in_a_template_are_refused(rendered: Render, template: Path, name:
     (template / name).symlink_to(target)
     with pytest.raises(ConfigError, match="plain files"):
         rendered()
+
+
+@pytest.mark.parametrize(
+    "source", ["../evil", "./modules/../../evil", "/srv/evil", "git::https://host/x", "terraform-aws-modules/eks/aws", "./modules/local-gpu/", ""]
+)  # fmt: skip
+def test_a_root_wires_vendored_modules_only(rendered: Render, template: Path, source: str) -> None:
+    (template / "terraform" / "local" / "more.tf").write_text(
+        f'module "more" {{\n  source = "{source}"\n}}\n'
+    )
+    with pytest.raises(ConfigError, match="holds all that it uses") as caught:
+        rendered()
+    assert caught.value.where.endswith("more.tf")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['module "m" { source = "../../evil" }\n', 'module "m" {\n  count = 0\n  source="./../other"\n}\n'],
+)
+def test_a_vendored_module_stays_in_its_folder(rendered: Render, template: Path, text: str) -> None:
+    file = template / "modules" / "local-gpu" / "more.tf"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="holds all that it uses"):
+        rendered()
+    file.write_text('module "m" {\n  source = "./inner"\n}\n')
+    (file.parent / "inner").mkdir()
+    (file.parent / "inner" / "main.tf").write_text("# inside\n")
+    assert rendered().files["modules/local-gpu/inner/main.tf"] == b"# inside\n"
+
+
+@pytest.mark.parametrize("name", ["terraform", "terraform/local", "modules", "modules/local-gpu"])
+def test_a_linked_folder_in_a_template_is_refused(
+    rendered: Render, template: Path, name: str, tmp_path: Path
+) -> None:
+    (template / name).rename(tmp_path / "moved")
+    (template / name).symlink_to(tmp_path / "moved")
+    with pytest.raises(ConfigError, match="plain files"):
+        rendered()
+
+
+def test_a_source_is_found_wherever_it_stands_in_its_block(rendered: Render, template: Path) -> None:
+    text = 'module "more" {\n  providers = {\n    a = a.b\n  }\n  source = "%s"\n}\n\nmodule other { source = "%s" }\n'
+    file = template / "terraform" / "local" / "more.tf"
+    file.write_text(text % ("./modules/local-gpu", "./modules/local-gpu"))
+    assert rendered().files["more.tf"]
+    for sources in (("./modules/local-gpu", "../x"), ("../x", "./modules/local-gpu")):
+        file.write_text(text % sources)
+        with pytest.raises(ConfigError, match=r"'\.\./x'"):
+            rendered()

@@ -16,7 +16,7 @@ from akotf import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("write a new environment that validates at once", "Write"),
     "validate": ("check an environment and judge it by the config rules", "Write"),
-    "config": ("show each setting's value and where it comes from", "Write"),
+    "config": ("show every setting: its value and where it comes from", "Write"),
     "template": ("list, show, compare, publish, lock and verify templates", "Write"),
     "upgrade": ("move an environment to another template, shown first", "Write"),
     "policy": ("list, explain and test the policy rules", "Write"),

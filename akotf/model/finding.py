@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from pydantic import field_validator
+
 from akotf.model.base import Frozen
+from akotf.model.literals import masked
 
 
 class Severity(StrEnum):
@@ -43,6 +46,12 @@ class Finding(Frozen):
     path: str = ""
     remedy: str = ""
     sensitive: bool = False
+
+    @field_validator("message", "remedy")
+    @classmethod
+    def _masked(cls, text: str) -> str:
+        """Findings are shared widely; many quote what was written, and what was written may be a secret."""
+        return masked(text)
 
     def __str__(self) -> str:
         place = f"{self.position}: " if self.position else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from akotf.model.finding import Finding, Position
+from akotf.model.literals import masked
 
 _LARGEST = 4 * 2**20  # bytes of a source that is worth reading for an excerpt
 
@@ -42,7 +43,7 @@ class Sources:
             self._lines[place.file] = (self._read(place.file) or "").split("\n")
         lines = self._lines[place.file]
         line = lines[place.line - 1].rstrip("\r") if place.line <= len(lines) else ""
-        return line if line.strip() else None
+        return line if line.strip() and masked(line) == line else None  # whatever the finding: a token stands there
 
 
 def git_root(folder: Path) -> Path:

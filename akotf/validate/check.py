@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from akotf.model.config import DesiredState
 from akotf.model.finding import Finding, Severity
-from akotf.validate import akoflow, conflicts, files, launchers, scopes, texts, workload
+from akotf.validate import akoflow, conflicts, files, launchers, scopes, secrets, texts, workload
 from akotf.validate.noting import Notes
 
 CHECKS = (
@@ -13,6 +13,7 @@ CHECKS = (
     conflicts.check_conflicts,
     launchers.check_launchers,
     workload.check_environment,
+    secrets.check_secrets,
     workload.check_limits,
     workload.check_workload,
     workload.check_checkpoints,

@@ -7,9 +7,9 @@ import re
 from akotf.model.units import format_bytes, format_duration
 from akotf.validate.noting import Notes
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Variables that the backend sets from what was leased.
-_LEASED = frozenset({"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
+LEASED = frozenset({"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 #: Variables that differ from process to process: a launcher sets them.
 _RANKS = frozenset({"RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "PET_NODE_RANK"})
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -25,10 +25,10 @@ def check_environment(notes: Notes) -> None:
             notes.error(
                 "reserved-variable", path, f"{path}: names with AKOTF_ are akotf's own", "choose another name"
             )
-        elif not _VARIABLE.fullmatch(name):
+        elif not VARIABLE.fullmatch(name):
             notes.error("variable-name", path, f"{name!r} is not a name of an environment variable",
                         "use letters, digits and '_', no digit first")  # fmt: skip
-        elif name in _LEASED:
+        elif name in LEASED:
             named = len([device for device in value.split(",") if device.strip()])
             against = "" if named == run.limits.gpus else (
                 f"; it names {named}, the run takes {run.limits.gpus}{notes.at('run.limits.gpus')}"

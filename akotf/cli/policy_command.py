@@ -3,45 +3,97 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
-from akotf.policy.selftest import explain, test_rules
-from akotf.wiring import project_folders, rules
+from akotf.model.policy import Rule, Stage
+from akotf.pipeline.explaining import explain_on
+from akotf.policy.explain import explain, explained_text
+from akotf.policy.selftest import test_rules
+from akotf.wiring import open_session, project_folders, rules
 
-EXAMPLES = ("akotf policy list", "akotf policy explain total-gpus", "akotf policy test")
+EXAMPLES = (
+    "akotf policy list --stage tfplan",
+    "akotf policy explain total-gpus",
+    "akotf policy explain image-by-digest environments/quickstart",
+    "akotf policy explain no-world-ingress . --tfplan tfplan.json",
+    "akotf policy test",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("what", choices=("list", "explain", "test"), help="what to do")
-    parser.add_argument("rule", nargs="?", default="", help="id of a rule, for explain")
+    parser.add_argument(
+        "names", nargs="*", default=[], metavar="RULE",
+        help="test: the rules to test (default: all); explain: a rule, and an environment to judge by it",
+    )  # fmt: skip
     parser.add_argument("-f", "--folder", default=".", help="project folder (default: this folder)")
+    parser.add_argument("--stage", default="", choices=("", *Stage), metavar="STAGE",
+                        help=f"list: rules of one stage only: {', '.join(Stage)}")  # fmt: skip
+    parser.add_argument("--tfplan", default="", metavar="FILE",
+                        help="explain: Terraform's plan, as `akotf plan --tfplan FILE` writes it")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """The rules that judge, and whether they pass their own inputs."""
+    """The rules that judge, whether they pass their own inputs, and what they say of an environment."""
     view = View(arguments)
-    start = Path(arguments.folder).absolute()
     if arguments.what == "test":
-        if arguments.rule:
-            raise UsageError("`akotf policy test` tests every rule", remedy="akotf policy test")
-        findings = test_rules(project_folders("policies", start))
-        view.result(
-            {"schema": 1, "passed": not findings, "findings": [f.to_json() for f in findings]},
-            "\n".join(map(str, findings)) or "every rule passes its pass inputs and fails its fail inputs",
-        )
-        return ConfigError.exit_code if findings else 0
-    found = rules(start)
+        return _test(arguments, view)
     if arguments.what == "list":
-        view.result(
-            {"schema": 1, "rules": [r.to_json() for r in found]},
-            "\n".join(f"{r.id:<24} {r.stage:<10} {r.level:<15} {r.title}" for r in found),
-        )
+        return _list(arguments, view)
+    return _explain(arguments, view)
+
+
+def _test(arguments: argparse.Namespace, view: View) -> int:
+    start = Path(arguments.folder).absolute()
+    folders = project_folders("policies", start)
+    for name in arguments.names:
+        _rule(rules(start), name)
+    findings = test_rules(folders, arguments.names)
+    view.result(
+        {"schema": 1, "passed": not findings, "findings": [f.to_json() for f in findings]},
+        "\n".join(map(str, findings)) or "every rule passes its pass inputs and fails its fail inputs",
+    )
+    return ConfigError.exit_code if findings else 0
+
+
+def _list(arguments: argparse.Namespace, view: View) -> int:
+    if arguments.names:
+        raise UsageError("`akotf policy list` takes no rule", remedy="akotf policy explain RULE")
+    found = [r for r in rules(Path(arguments.folder).absolute()) if arguments.stage in ("", r.stage.value)]
+    width = max((len(r.id) for r in found), default=0)
+    view.result(
+        {"schema": 1, "rules": [r.to_json() for r in found]},
+        "\n".join(f"{r.id:<{width}} {r.stage:<10} {r.level:<15} {r.title}" for r in found),
+    )
+    return 0
+
+
+def _explain(arguments: argparse.Namespace, view: View) -> int:
+    if len(arguments.names) not in (1, 2):
+        raise UsageError("explain takes a rule, and may take an environment", remedy=f"{EXAMPLES[2]}")
+    name, *environment = arguments.names
+    start = Path(environment[0] if environment else arguments.folder).absolute()
+    rule = _rule(rules(start), name)
+    if not environment:
+        if arguments.tfplan:
+            raise UsageError("--tfplan needs the environment too", remedy=EXAMPLES[3])
+        view.result(rule.to_json(), explain(rule))
         return 0
+    tfplan = json.loads(Path(arguments.tfplan).read_bytes()) if arguments.tfplan else None
+    rows = explain_on(open_session(environment[0], view.emit), rule, tfplan)
+    view.result(
+        {"schema": 1, "rule": rule.to_json(), "objects": [row.to_json() for row in rows]},
+        f"{explain(rule)}\n\n{environment[0]}:\n{explained_text(rule, rows)}",
+    )
+    return 0
+
+
+def _rule(found: tuple[Rule, ...], name: str) -> Rule:
     for rule in found:
-        if rule.id == arguments.rule:
-            view.result(rule.to_json(), explain(rule))
-            return 0
-    raise UsageError(f"there is no rule {arguments.rule!r}", remedy="akotf policy list")
+        if rule.id == name:
+            return rule
+    raise UsageError(f"there is no rule {name!r}", remedy="akotf policy list")

@@ -46,10 +46,12 @@ class Rule(Frozen):
     level: Level
     stage: Stage
     match: str = ""  # CEL over `object`: which objects the rule looks at; empty = all
-    reads: tuple[str, ...] = ()  # dotted paths under the object that must be known
-    expr: str  # CEL: true = passed. Sees `object`, `input` (the whole document) and `params`
+    reads: tuple[str, ...] = ()  # paths that must be known: under the object, or under `input`
+    types: dict[str, tuple[str, ...]] = {}  # resource types it looks at -> what it reads of each, beside `reads`
+    expr: str  # CEL: true = passed. Sees `object`, `input` (the document), `params` and `values` (what was read)
     params: dict[str, object] = {}
-    message: str  # may use {path} of `object`
+    culprits: str = ""  # CEL giving a list: what of the object is refused, for the message
+    message: str  # may use {path} of `object`, {params.name}, {values} and {culprits}
     why: str
     remedy: str
     unknown: Literal["deny", "recheck"] = "deny"  # what UNKNOWN means for a hard-mandatory rule
@@ -77,6 +79,7 @@ class Judgement(Frozen):
     stage: Stage
     verdicts: tuple[Verdict, ...]
     rules: int  # how many rules were evaluated
+    waivers: tuple[str, ...] = ()  # every waiver of these rules, used or not, and what is to know of it
 
     @property
     def denied(self) -> tuple[Verdict, ...]:

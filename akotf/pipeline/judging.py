@@ -7,26 +7,39 @@ from typing import Any
 
 from akotf.errors import PolicyDenied
 from akotf.model.config import DesiredState
+from akotf.model.plan import Chosen
 from akotf.model.policy import Judgement, Outcome, Stage
 from akotf.model.tfplan import TfPlan
+from akotf.pipeline.holdings import gpus_elsewhere
 from akotf.pipeline.session import Session
-from akotf.policy.documents import tfplan_document
+from akotf.policy.documents import selection_document, tfplan_document
 from akotf.policy.engine import judge
+from akotf.run import attempts
+
+
+def judge_selection(s: Session, state: DesiredState, chosen: Chosen) -> Judgement:
+    """Policy on the winner, with the GPUs that its owner holds elsewhere in the project; raises nothing."""
+    others = gpus_elsewhere(s.layout.environment, state.environment.owner)
+    document, objects = selection_document(state, chosen, others=others)
+    return judge_stage(s, Stage.SELECTION, state, document, objects)
+
+
+def judge_proposed(s: Session, state: DesiredState, tfplan: TfPlan) -> Judgement:
+    """Policy on what Terraform would do; raises nothing."""
+    return judge_stage(s, Stage.TFPLAN, state, *tfplan_document(tfplan, plan_facts(s, state)))
 
 
 def judge_tfplan(s: Session, state: DesiredState, tfplan: TfPlan, *, destroying: bool) -> None:
     """Policy on a Terraform plan; PolicyDenied when a rule refuses it."""
-    document, objects = tfplan_document(
-        tfplan, {"environment": state.environment.name, "destroy": destroying}
-    )
-    require(s, state, judge_stage(s, Stage.TFPLAN, state, document, objects))
+    facts = plan_facts(s, state, destroying=destroying)
+    require(s, state, judge_stage(s, Stage.TFPLAN, state, *tfplan_document(tfplan, facts)))
 
 
 def judge_heal(s: Session, state: DesiredState, tfplan: TfPlan) -> None:
     """Policy on the plan of a heal: the drift rules and the tfplan rules."""
-    document, objects = tfplan_document(tfplan, {"environment": state.environment.name, "destroy": False})
-    require(s, state, judge_stage(s, Stage.DRIFT, state, document, objects))
-    require(s, state, judge_stage(s, Stage.TFPLAN, state, document, objects))
+    facts = plan_facts(s, state)
+    for stage in (Stage.DRIFT, Stage.TFPLAN):
+        require(s, state, judge_stage(s, stage, state, *tfplan_document(tfplan, facts, stage)))
 
 
 def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Mapping[str, Any]) -> Judgement:
@@ -41,11 +54,15 @@ def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Map
         else change
         for change in tfplan.changes
     )
-    applied = tfplan.model_copy(update={"changes": changes})
-    extra = {"environment": state.environment.name, "destroy": False}
-    judgement = judge_stage(s, Stage.TFPLAN, state, *tfplan_document(applied, extra))
+    judgement = judge_proposed(s, state, tfplan.model_copy(update={"changes": changes}))
     require(s, state, judgement)
     return judgement
+
+
+def plan_facts(s: Session, state: DesiredState, *, destroying: bool = False) -> dict[str, Any]:
+    """What a Terraform plan does not say of itself: whose it is, whether somebody asked to destroy, what lives on it."""
+    live = [run.id for run in attempts.list_runs(s.layout) if not run.state.final]
+    return {"environment": state.environment.name, "destroy": destroying, "live_runs": live}
 
 
 def _resources(module: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -80,6 +97,7 @@ def require(s: Session, state: DesiredState, judgement: Judgement) -> None:
             "denied": bool(judgement.denied),
             "passed": sum(v.outcome is Outcome.PASS for v in judgement.verdicts),
             "others": [v.to_json() for v in judgement.verdicts if v.outcome is not Outcome.PASS],
+            "waivers": list(judgement.waivers),
         },
         environment=state.environment.name,
     )

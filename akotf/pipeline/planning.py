@@ -18,11 +18,11 @@ from akotf.model.finding import Finding, Position, Severity, has_errors
 from akotf.model.plan import Chosen, PlanInputs, Snapshot
 from akotf.model.policy import Judgement, Stage
 from akotf.model.profile import DeviceProfile, WorkloadProfile
-from akotf.pipeline.judging import judge_stage, require
+from akotf.pipeline.judging import judge_selection, judge_stage, require
 from akotf.pipeline.session import Session
 from akotf.plan import PLANNER_VERSION
 from akotf.plan.candidates import plan
-from akotf.policy.documents import config_document, selection_document
+from akotf.policy.documents import config_document
 from akotf.profiling.device import measure
 from akotf.profiling.formulas import declared
 from akotf.profiling.tracing import cached_trace
@@ -167,8 +167,7 @@ def decide(s: Session, state: DesiredState, inputs: PlanInputs) -> Planned:
             if relaxation
             else "no setting helps: add a scope whose machines are large enough",
         )
-    document, objects = selection_document(state, chosen)
-    judgement = judge_stage(s, Stage.SELECTION, state, document, objects)
+    judgement = judge_selection(s, state, chosen)
     s.emit("judged", judgement)
     require(s, state, judgement)
     return Planned(state, inputs, chosen, judgement)

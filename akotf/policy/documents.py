@@ -1,18 +1,20 @@
-"""What rules see: plain JSON data of one stage, as a document and the objects to judge in it.
+"""What rules see of one stage: the document, and the objects to judge in it, as plain JSON data.
 
-Each object has a `kind` for `match`; those of the desired state also have the `path` they were written under.
-Sizes are bytes, times seconds, money a number beside its currency.
+Each object has a `kind` for `match`; those of the desired state also have the `path` they were written under. The
+models in `views.py` make them, so the published schemas are theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from akotf.model.config import DesiredState, RunSpec, ScopeKind
-from akotf.model.plan import Candidate, Chosen
+from akotf.model.config import DesiredState, Limits, ScopeKind
+from akotf.model.plan import Candidate, Chosen, Offer
+from akotf.model.policy import Stage
 from akotf.model.tfplan import ResourceChange, TfPlan
 from akotf.model.units import Estimate
+from akotf.policy import views
 
 Document = dict[str, Any]
 Objects = list[tuple[str, dict[str, Any]]]
@@ -22,49 +24,55 @@ def config_document(state: DesiredState) -> tuple[Document, Objects]:
     """Stage config: one `environment`, one `scope` for each, one `run`."""
     spec = state.environment
     environment = spec.to_json()
-    environment.pop("scopes")
+    written = environment.pop("scopes")
+    environment |= {"scopes": list(written)}
     environment["objective"]["budget"] = _money(environment["objective"]["budget"])
     scopes = {
-        name: {"name": name, **scope.to_json(), "price": _money(scope.to_json()["price"])}
-        for name, scope in spec.scopes.items()
+        name: {**scope, "name": name, "price": _money(scope["price"])} for name, scope in written.items()
     }
-    run = _run(state.run)
-    objects: Objects = [
-        (spec.name, {"kind": "environment", "path": "", **environment, "scopes": list(scopes)})
-    ]
-    objects += [
-        (f"scope {name}", {**scope, "kind": "scope", "scope_kind": scope["kind"], "path": f"scopes.{name}"})
+    limits = state.run.limits
+    run = {**state.run.to_json(), "gpus": limits.nodes * limits.gpus}
+    rows: list[dict[str, Any]] = [{**environment, "kind": "environment"}]
+    rows += [
+        {**scope, "kind": "scope", "scope_kind": scope["kind"], "path": f"scopes.{name}"}
         for name, scope in scopes.items()
     ]
-    objects.append(("run", {"kind": "run", "path": "run", **run}))
+    rows.append({**run, "kind": "run"})
     document = {
-        "stage": "config", "environment": environment, "scopes": scopes, "run": run,
-        "parameters": state.model_dump(mode="json", include={"parameters"})["parameters"], "template": state.template.to_json(),
+        "stage": Stage.CONFIG, "environment": environment, "scopes": scopes, "run": run,
+        "parameters": state.model_dump(mode="json", include={"parameters"})["parameters"],
+        "template": state.template.to_json(),
     }  # fmt: skip
-    return document, objects
+    names = [spec.name, *(f"scope {name}" for name in scopes), "run"]
+    return _made(views.ConfigInput, document, names, rows)
 
 
-def selection_document(state: DesiredState, chosen: Chosen) -> tuple[Document, Objects]:
+def selection_document(
+    state: DesiredState, chosen: Chosen, *, others: int | None = None
+) -> tuple[Document, Objects]:
     """Stage selection: the winner as one `selection`. KeyError when there is none.
 
     GPUs are counted as nodes x GPUs a node of the final choice; a fail-over to another candidate is judged again.
+    `others` are the GPUs of the owner's live runs in the project's other environments; None: not known.
     """
     spec = state.environment
     winner = chosen.winner()
-    objects: Objects = [(winner.id, _selection(state, winner))]
     objective = spec.objective.to_json()
     objective["budget"] = _money(objective["budget"])
     document = {
-        "stage": "selection", "environment": spec.name, "owner": spec.owner, "labels": dict(spec.labels),
+        "stage": Stage.SELECTION, "environment": spec.name, "owner": spec.owner, "labels": dict(spec.labels),
         "objective": objective, "order": list(chosen.selection.order), "inputs": chosen.selection.inputs,
     }  # fmt: skip
-    return document, objects
+    return _made(views.SelectionInput, document, [winner.id], [_selection(state, winner, others)])
 
 
-def tfplan_document(plan: TfPlan, extra: Mapping[str, Any]) -> tuple[Document, Objects]:
+def tfplan_document(
+    plan: TfPlan, extra: Mapping[str, Any], stage: Stage = Stage.TFPLAN
+) -> tuple[Document, Objects]:
     """Stages tfplan and drift: one `resource` for each change and one `plan` with the totals.
 
-    A replacement counts as one destroy and one create, as Terraform counts it. `extra` goes into the document.
+    A replacement counts as one destroy and one create, as Terraform counts it. `extra` goes into the document:
+    `environment`, `destroy` (asked for by somebody) and `live_runs` (null: not known).
     """
     changes = [change for change in plan.changes if change.is_change]
     totals = {
@@ -73,31 +81,41 @@ def tfplan_document(plan: TfPlan, extra: Mapping[str, Any]) -> tuple[Document, O
         "destroys": sum(c.destroys for c in changes),
     }
     document = {
-        "stage": "tfplan", "destroy": plan.destroy, "targets": list(plan.targets), **totals, **extra,
-        "terraform_version": plan.terraform_version,
+        "stage": stage, "environment": "", "destroy": plan.destroy, "targets": list(plan.targets), **totals,
+        "live_runs": None, "terraform_version": plan.terraform_version, **extra,
     }  # fmt: skip
-    objects: Objects = [(c.address, _resource(c)) for c in changes]
-    objects.append(("plan", {"kind": "plan", "destroy": document["destroy"], **totals}))
-    return document, objects
+    rows = [_resource(c) for c in changes]
+    rows.append({"kind": "plan", "destroy": document["destroy"], **totals})
+    return _made(views.TfplanInput, document, [*(c.address for c in changes), "plan"], rows)
 
 
-def _run(spec: RunSpec) -> dict[str, Any]:
-    run: dict[str, Any] = spec.to_json()
-    run["gpus"] = spec.limits.nodes * spec.limits.gpus
-    return run
+def gpus_of(limits: Limits, offer: Offer) -> int:
+    """GPUs that a run holds on one node: a cloud gives whole machines, elsewhere it holds those it takes."""
+    return offer.gpus if offer.kind is ScopeKind.CLOUD else limits.gpus_of(offer.gpus)
 
 
-def _selection(state: DesiredState, candidate: Candidate) -> dict[str, Any]:
+def _made(
+    model: type[views.ConfigInput | views.SelectionInput | views.TfplanInput],
+    document: Mapping[str, Any],
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[Document, Objects]:
+    made = model.model_validate({"document": document, "objects": rows}).to_json()
+    return made["document"], list(zip(names, made["objects"], strict=True))
+
+
+def _selection(state: DesiredState, candidate: Candidate, others: int | None) -> dict[str, Any]:
     offer = candidate.offer
     scope = state.environment.scopes.get(candidate.scope)
-    # A cloud gives whole machines; elsewhere a run holds the GPUs that it takes.
-    gpus = offer.gpus if offer.kind is ScopeKind.CLOUD else state.run.limits.gpus_of(offer.gpus)
+    each = gpus_of(state.run.limits, offer)
+    gpus = candidate.nodes * each
     return {
         "kind": "selection", "candidate": candidate.id, "scope": candidate.scope, "scope_kind": offer.kind.value,
         "backend": offer.backend, "provider": scope.provider if scope else "", "placement": offer.placement,
-        "region": offer.placement if offer.kind.value == "cloud" else "",
+        "region": offer.placement if offer.kind is ScopeKind.CLOUD else "",
         "machine": offer.machine, "market": offer.market.value, "gpu": offer.device.name if offer.gpus else "",
-        "nodes": candidate.nodes, "gpus_per_node": gpus, "gpus": candidate.nodes * gpus,
+        "nodes": candidate.nodes, "gpus_per_node": each, "gpus": gpus,
+        "owner_gpus": None if others is None else others + gpus,
         "cpus": candidate.nodes * offer.cpus, "memory": candidate.nodes * offer.memory,
         "price": None if offer.price is None else float(offer.price), "currency": offer.currency,
         "time": _estimate(candidate.time), "cost": _estimate(candidate.cost),

@@ -12,12 +12,13 @@ from akotf.isolation import run_limited
 from akotf.model.config import Waiver
 from akotf.model.finding import Finding, Position
 from akotf.model.policy import Judgement, Level, Outcome, Rule, Stage, Verdict
-from akotf.policy.evaluation import Answer, Question, Said, evaluate
-from akotf.policy.reads import ABSENT, value_at
+from akotf.policy import waivers as waiving
+from akotf.policy.evaluation import evaluate, warm
+from akotf.policy.questions import Answer, Case, Question, Said
+from akotf.policy.reads import ABSENT, read, value_at
 
 SECONDS = 10.0
 MEMORY = 512 * 2**20
-SOON = dt.timedelta(days=14)  # a waiver that ends within it says so
 _FIELD = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 
 Objects = Sequence[tuple[str, Mapping[str, Any]]]
@@ -38,18 +39,18 @@ def judge(
 
     `objects` are (name, data); `approver` is who overrides soft-mandatory rules; `positions` are where the desired
     state was written. A rule whose evaluation dies denies. ConfigError when a rule is wrong, when a waiver names
-    a rule that is not there, or when there is no rule at all: nothing judged is not the same as nothing wrong.
+    a rule that is not there or lacks what it must say, or when there is no rule at all: nothing judged is not the same
+    as nothing wrong.
     """
     chosen = [rule for rule in rules if rule.stage is stage]
     if not chosen:
         remedy = "check the policies folder; a stage without rules can't pass"
         raise ConfigError(f"there is no policy rule for stage {stage}", remedy=remedy)
-    _refuse_unknown_waivers(waivers, rules)
-    data = [item for _, item in objects]
-    answers = _answers([_question(rule, document, data) for rule in chosen])
-    faults = [
-        _fault(r, a.fault) for r, a in zip(chosen, answers, strict=True) if isinstance(a, Answer) and a.fault
-    ]
+    waiving.refuse_bad(waivers, [rule.id for rule in rules], positions)
+    warm()
+    questions = tuple(Question.of(rule) for rule in chosen)
+    answers = _answers(document, [item for _, item in objects], questions)
+    faults = [_fault(r, a) for r, a in zip(chosen, answers, strict=True) if isinstance(a, Answer) and a.fault]
     if faults:
         raise ConfigError("; ".join(f.message for f in faults), faults)
     verdicts: list[Verdict] = []
@@ -57,30 +58,25 @@ def judge(
         if isinstance(answer, IsolationError):
             verdicts.append(_unanswered(rule, answer))
             continue
-        grace = _Grace(rule, waivers, today, approver)
+        grace = _Grace(rule, waivers, today, approver, document)
         verdicts += [grace.verdict(said, *objects[said.which], positions) for said in answer.said]
-    return Judgement(stage=stage, verdicts=tuple(verdicts), rules=len(chosen))
+    told = waiving.told(waivers, chosen, verdicts, today)
+    return Judgement(stage=stage, verdicts=tuple(verdicts), rules=len(chosen), waivers=told)
 
 
-def _question(rule: Rule, document: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> Question:
-    return Question(rule.id, rule.match, rule.reads, rule.expr, rule.params, document, objects)
-
-
-def _answers(questions: list[Question]) -> list[Answer | IsolationError]:
+def _answers(
+    document: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], questions: tuple[Question, ...]
+) -> list[Answer | IsolationError]:
     """All in one child; when that dies, each in its own, so that only the rule at fault stays unanswered."""
     try:
-        return _ask(questions)
+        answers: list[list[Answer | IsolationError]] = run_limited(
+            evaluate, ([Case(document, objects, questions)],), seconds=SECONDS, memory=MEMORY, scrub_environment=True
+        )  # fmt: skip
+        return answers[0]
     except IsolationError as error:
         if len(questions) == 1:
             return [error]
-        return [answer for question in questions for answer in _answers([question])]
-
-
-def _ask(questions: list[Question]) -> list[Answer | IsolationError]:
-    answers: list[Answer | IsolationError] = run_limited(
-        evaluate, (questions,), seconds=SECONDS, memory=MEMORY, scrub_environment=True
-    )
-    return answers
+        return [answer for question in questions for answer in _answers(document, objects, (question,))]
 
 
 def _unanswered(rule: Rule, error: IsolationError) -> Verdict:
@@ -91,31 +87,27 @@ def _unanswered(rule: Rule, error: IsolationError) -> Verdict:
     )  # fmt: skip
 
 
-def _fault(rule: Rule, message: str) -> Finding:
+def _fault(rule: Rule, answer: Answer) -> Finding:
     file = f"policies/{rule.id}/rule.yaml"
-    return Finding(rule="policy/rule", message=f"{file}: {message}", position=Position(file=file))
-
-
-def _refuse_unknown_waivers(waivers: Sequence[Waiver], rules: Sequence[Rule]) -> None:
-    known = {rule.id for rule in rules}
-    faults = [
-        Finding(
-            rule="policy/waiver", path="waivers", message=f"a waiver names rule {w.rule!r}, which is not there",
-            remedy=f"known rules: {', '.join(sorted(known))}",
-        )
-        for w in waivers if w.rule not in known
-    ]  # fmt: skip
-    if faults:
-        raise ConfigError("; ".join(f.message for f in faults), faults)
+    return Finding(
+        rule="policy/rule", message=f"{file}: {answer.fault}", position=Position(file=file), path=answer.field,
+        remedy="`akotf policy test` says where",
+    )  # fmt: skip
 
 
 class _Grace:
     """What a rule that did not pass leads to: its level, its waivers, and who approves."""
 
-    def __init__(self, rule: Rule, waivers: Sequence[Waiver], today: dt.date, approver: str) -> None:
-        mine = sorted((w for w in waivers if w.rule == rule.id), key=lambda w: w.expires)
-        self.rule, self.today, self.approver = rule, today, approver
-        self.waiver = mine[-1] if mine else None
+    def __init__(
+        self,
+        rule: Rule,
+        waivers: Sequence[Waiver],
+        today: dt.date,
+        approver: str,
+        document: Mapping[str, Any],
+    ) -> None:
+        self.rule, self.today, self.approver, self.document = rule, today, approver, document
+        self.waiver = waiving.longest(waivers, rule.id)
 
     def verdict(
         self, said: Said, name: str, item: Mapping[str, Any], positions: Mapping[str, Position]
@@ -123,7 +115,7 @@ class _Grace:
         """The verdict on one object."""
         rule = self.rule
         outcome = Outcome.UNKNOWN if said.word == "error" else Outcome(said.word)
-        message = _message(rule, said, item)
+        message = _message(rule, said, item, self.document)
         waiver, denies = "", False
         if outcome is not Outcome.PASS:
             outcome, denies, waiver, note = self._judged(outcome, said)
@@ -138,12 +130,9 @@ class _Grace:
         """Outcome, whether it denies, who lets it pass, and a note for the message."""
         note, waiver = "", self.waiver
         if waiver is not None:
-            who = f"{waiver.owner}, {waiver.ticket}, until {waiver.expires}: {waiver.reason}"
+            note = waiving.note(waiver, self.today)
             if self.today <= waiver.expires:
-                left = (waiver.expires - self.today).days
-                soon = f"; the waiver expires soon, in {left} d" if left <= SOON.days else ""
-                return Outcome.WAIVED, False, who, soon
-            note = f"; the waiver of {waiver.owner} ({waiver.ticket}) expired on {waiver.expires}"
+                return Outcome.WAIVED, False, waiving.who(waiver), note
         level = self.rule.level
         if level is Level.ADVISORY:
             return outcome, False, "", note
@@ -154,28 +143,54 @@ class _Grace:
         return outcome, True, "", note
 
 
-def _message(rule: Rule, said: Said, item: Mapping[str, Any]) -> str:
+def _message(rule: Rule, said: Said, item: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     if said.word == "pass":
         return rule.title
     if said.word == "error" and item.get("sensitive"):
         return f"{rule.title}: can't be told, the expression breaks on this object"  # the detail may hold a value
     if said.word in ("unknown", "error"):
         return f"{rule.title}: can't be told, {said.detail}"
-    return _FIELD.sub(lambda found: _shown(rule, item, found[1]), rule.message)
+    return _FIELD.sub(lambda found: _shown(rule, said, item, document, found[1]), rule.message)
 
 
-def _shown(rule: Rule, item: Mapping[str, Any], path: str) -> str:
+def _shown(rule: Rule, said: Said, item: Mapping[str, Any], document: Mapping[str, Any], path: str) -> str:
+    if path == "culprits":
+        # What an expression made can't be traced back to an attribute: nothing of an object with secrets is shown.
+        return "(sensitive)" if item.get("sensitive") else ", ".join(said.culprits) or "something"
+    if path == "values":
+        return ", ".join(shown_values(rule, item, document).values()) or "nothing"
     head, _, rest = path.partition(".")
-    if head in ("before", "after") and rest.split(".")[0] in item.get("sensitive", ()):
+    if is_sensitive(item, path):
         return "(sensitive)"
     value = value_at({"params": rule.params} if head == "params" else item, path)
-    if value is ABSENT or value is None:
+    if head == "input":
+        value = value_at(document, rest)
+    return shown(None if value is ABSENT else value)
+
+
+def is_sensitive(item: Mapping[str, Any], path: str) -> bool:
+    """Whether a path lies in an attribute that must not be shown."""
+    head, _, rest = path.partition(".")
+    return head in ("before", "after") and re.split(r"[.\[]", rest)[0] in item.get("sensitive", ())
+
+
+def shown(value: Any) -> str:
+    """A value as people read it."""
+    if value is None:
         return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(v) for v in value)
+        return ", ".join(shown(v) for v in value) or "an empty list"
     return str(value)
+
+
+def shown_values(rule: Rule, item: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, str]:
+    """Path -> value of all that the rule reads of this object; sensitive values are not told."""
+    found = read(item, Question.of(rule).paths(item), document).found
+    return {path: "(sensitive)" if is_sensitive(item, path) else shown(value) for path, value in found}
 
 
 def _position(rule: Rule, item: Mapping[str, Any], positions: Mapping[str, Position]) -> Position | None:
@@ -183,7 +198,7 @@ def _position(rule: Rule, item: Mapping[str, Any], positions: Mapping[str, Posit
     base = item.get("path")
     if not isinstance(base, str):
         return None
-    for path in (*rule.reads, ""):
+    for path in (*(p.replace("?", "").split("[")[0] for p in rule.reads), ""):
         names = [name for name in f"{base}.{path}".split(".") if name]
         for length in range(len(names), 0, -1):
             if found := positions.get(".".join(names[:length])):

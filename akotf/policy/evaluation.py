@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import os
@@ -13,35 +14,8 @@ from typing import Any, NamedTuple
 
 from akotf.errors import MissingDependency
 from akotf.policy.functions import FUNCTIONS
-from akotf.policy.reads import gap
-
-
-class Question(NamedTuple):
-    """One rule asked of some objects."""
-
-    rule: str
-    match: str
-    reads: tuple[str, ...]
-    expr: str
-    params: Mapping[str, Any]
-    document: Mapping[str, Any]
-    objects: Sequence[Mapping[str, Any]]
-
-
-class Said(NamedTuple):
-    """One answer: `word` is pass, fail, unknown (`detail` says what can't be read) or error (it can't be worked out)."""
-
-    which: int  # index of the object
-    word: str
-    detail: str = ""
-
-
-class Answer(NamedTuple):
-    """What a question brought: a fault of the rule itself, or its word on each object that it matches."""
-
-    fault: str
-    said: tuple[Said, ...]
-
+from akotf.policy.questions import Answer, Case, Question, Said
+from akotf.policy.reads import read
 
 _OWN = frozenset(
     [
@@ -79,18 +53,33 @@ _OWN = frozenset(
         "optional",
     ]
 )
-_UNDEFINED = re.compile(r"Undefined variable or function: '([^']*)'")
+_TYPES = frozenset(["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"])
 
 
 class _RuleFault(Exception):
-    """The rule is wrong, whatever it is asked of."""
+    """The rule is wrong in one of its fields, whatever it is asked of."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field} {message}")
+        self.field = field
 
 
-def evaluate(questions: Sequence[Question]) -> list[Answer]:
-    """Answer all questions. The library's panics print traces: standard error is silent from here on."""
+#: What expressions may name, besides CEL's own types and the variables of their own macros.
+VARIABLES = ("object", "input", "params", "values")
+_BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,")
+
+
+def evaluate(cases: Sequence[Case]) -> list[list[Answer]]:
+    """Answer all questions of all cases. The library's panics print traces: standard error is silent from here on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     cel = _library()
-    return [_answer(cel, question) for question in questions]
+    compiled: dict[str, Any] = {}
+    return [_answers(cel, case, compiled) for case in cases]
+
+
+def warm() -> None:
+    """Load the library here, so that the children that are forked have it. It evaluates nothing, so it can't crash."""
+    _library()
 
 
 def _library() -> Any:
@@ -108,67 +97,123 @@ def _library() -> Any:
     return importlib.import_module("cel.cel")
 
 
-def _answer(cel: Any, question: Question) -> Answer:
-    try:
-        match = _compile(cel, question.match or "true", "match")
-        expr = _compile(cel, question.expr, "expr")
-        context = cel.Context(
-            {"input": question.document, "params": question.params, "object": {}}, dict(FUNCTIONS)
-        )
-        said = []
-        for index, item in enumerate(question.objects):
-            context.add_variable("object", item)
-            answer = _ask(match, expr, context, question.reads, item)
+class _Programs(NamedTuple):
+    match: Any
+    expr: Any
+    culprits: Any
+
+
+def _answers(cel: Any, case: Case, compiled: dict[str, Any]) -> list[Answer]:
+    """One context for all questions: each object is handed to the library once, and only if a rule looks at it."""
+    context = cel.Context({"input": case.document}, dict(FUNCTIONS))
+    said: list[list[Said]] = [[] for _ in case.questions]
+    faults: dict[int, _RuleFault] = {}
+    programs: list[_Programs | None] = []
+    for number, question in enumerate(case.questions):
+        try:
+            programs.append(_programs(cel, question, compiled))
+        except _RuleFault as fault:
+            faults[number] = fault
+            programs.append(None)
+    for index, item in enumerate(case.objects):
+        given = False
+        for number, (question, program) in enumerate(zip(case.questions, programs, strict=True)):
+            if program is None or number in faults or not question.looks_at(item):
+                continue
+            if not given:
+                context.add_variable("object", item)
+                given = True
+            try:
+                answer = _ask(program, context, question, item, case.document)
+            except _RuleFault as fault:
+                faults[number] = fault
+                continue
             if answer:
-                said.append(Said(index, *answer))
-    except _RuleFault as fault:
-        return Answer(str(fault), ())
-    return Answer("", tuple(said))
+                said[number].append(Said(index, *answer))
+    return [
+        Answer(str(faults[n]), (), faults[n].field) if n in faults else Answer("", tuple(said[n]))
+        for n in range(len(case.questions))
+    ]
+
+
+def _programs(cel: Any, question: Question, compiled: dict[str, Any]) -> _Programs:
+    return _Programs(
+        _compile(cel, question.match or "true", "match", compiled),
+        _compile(cel, question.expr, "expr", compiled),
+        _compile(cel, question.culprits or "[]", "culprits", compiled),
+    )
 
 
 def _ask(
-    match: Any, expr: Any, context: Any, reads: tuple[str, ...], item: Mapping[str, Any]
-) -> tuple[str, str] | None:
-    """Word and detail, or None when the rule does not match the object."""
-    matched, trouble = _value(match, context, "match")
+    program: _Programs, context: Any, question: Question, item: Mapping[str, Any], document: Mapping[str, Any]
+) -> tuple[str, str, tuple[str, ...]] | None:
+    """Word, detail and culprits, or None when the rule does not match the object."""
+    context.add_variable("params", question.params)
+    context.add_variable("values", [])
+    matched, trouble = _value(program.match, context, "match")
     if trouble:
-        return "error", f"match: {trouble}"
+        return "error", f"match: {trouble}", ()
     if not matched:
         return None
-    gaps = [f"{path} {why}" for path in reads if (why := gap(item, path))]
-    if gaps:
-        return "unknown", ", ".join(gaps)
-    passed, trouble = _value(expr, context, "expr")
+    reading = read(item, question.paths(item), document)
+    if reading.gaps:
+        return "unknown", ", ".join(reading.gaps), ()
+    context.add_variable("values", [found.value for found in reading.found])
+    passed, trouble = _value(program.expr, context, "expr")
     if trouble:
-        return "error", trouble
-    return ("pass" if passed else "fail"), ""
+        return "error", trouble, ()
+    return ("pass", "", ()) if passed else ("fail", "", _culprits(program.culprits, context))
 
 
-def _compile(cel: Any, source: str, part: str) -> Any:
+def _compile(cel: Any, source: str, field: str, compiled: dict[str, Any]) -> Any:
+    if source in compiled:
+        return compiled[source]
     try:
         program = cel.compile(source)
     except ValueError as error:
-        raise _RuleFault(f"{part} does not compile: {_first_line(error)}") from error
-    for name in program.references()["functions"]:
+        raise _RuleFault(field, f"does not compile: {_first_line(error)}") from error
+    names = program.references()
+    for name in names["functions"]:
         if name.isidentifier() and not name.startswith("_") and name not in _OWN and name not in FUNCTIONS:
-            raise _RuleFault(f"{part} calls {name}(), which is not known")
+            raise _RuleFault(field, f"calls {name}(), which is not known{_near(name, (*FUNCTIONS, *_OWN))}")
+    bound = set(_BOUND.findall(source))
+    for name in sorted(names["variables"]):
+        if name not in VARIABLES and name not in bound and name not in _TYPES:
+            raise _RuleFault(field, f"names {name!r}, which is not known{_near(name, VARIABLES)}")
+    compiled[source] = program
     return program
 
 
-def _value(program: Any, context: Any, part: str) -> tuple[bool, str]:
-    """The program's value, or why these data give none. A wrong name or a value that is not a bool is the rule's fault."""
-    try:
-        value = program.execute(context)
-    except KeyError as error:
-        return False, f"{error.args[0]} is absent"
-    except (TypeError, ValueError, ArithmeticError, IndexError, RuntimeError) as error:
-        name = _UNDEFINED.match(str(error))
-        if name and name[1] not in _OWN:
-            raise _RuleFault(f"{part} names {name[1]!r}, which is not known") from error
-        return False, _first_line(error)
+def _near(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(VARIABLES)}"
+
+
+def _value(program: Any, context: Any, field: str) -> tuple[bool, str]:
+    """The program's value, or why these data give none. A value that is not a bool is the rule's fault."""
+    value, trouble = _run(program, context)
+    if trouble:
+        return False, trouble
     if not isinstance(value, bool):
-        raise _RuleFault(f"{part} must be true or false, it gave {type(value).__name__}")
+        raise _RuleFault(field, f"must be true or false, it gave {type(value).__name__}")
     return value, ""
+
+
+def _run(program: Any, context: Any) -> tuple[Any, str]:
+    try:
+        return program.execute(context), ""
+    except KeyError as error:
+        return None, f"{error.args[0]} is absent"
+    except (TypeError, ValueError, ArithmeticError, IndexError, RuntimeError) as error:
+        return None, _first_line(error)
+
+
+def _culprits(program: Any, context: Any) -> tuple[str, ...]:
+    """What is refused, as text; nothing when the rule does not say or can't tell."""
+    value, trouble = _run(program, context)
+    if trouble or not isinstance(value, list):
+        return ()
+    return tuple(str(item) for item in value[:10])
 
 
 def _first_line(error: Exception) -> str:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import yaml
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import NamedTuple
 
 from akotf.errors import ConfigError
 from akotf.model.finding import Finding, Position
 from akotf.model.policy import Rule
+from akotf.reading import yaml
+from akotf.reading.bind import bind
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+class RuleFile(NamedTuple):
+    """A rule as read: None when its file has faults; `positions` are where each field was written."""
+
+    path: Path
+    rule: Rule | None
+    faults: tuple[Finding, ...]
+    positions: dict[str, Position]
+
+    def fault(self, message: str, *, field: str = "", remedy: str = "") -> Finding:
+        """An error in this file, at the field if it is there."""
+        place = self.positions.get(field) or self.positions.get("") or Position(file=str(self.path))
+        return Finding(rule="policy/rule", message=message, position=place, path=field, remedy=remedy)
 
 
 def load_rules(folders: Sequence[Path]) -> tuple[Rule, ...]:
@@ -22,17 +33,12 @@ def load_rules(folders: Sequence[Path]) -> tuple[Rule, ...]:
 
     A folder that is not there holds no rules. ConfigError with all faults at once.
     """
-    rules: dict[str, Rule] = {}
-    faults: list[Finding] = []
-    for path in rule_files(folders):
-        rule, found = read_rule(path)
-        faults += found
-        if rule is not None:
-            rules[rule.id] = rule
+    files = [read_rule(path) for path in rule_files(folders)]
+    faults = [fault for file in files for fault in file.faults]
     if faults:
         count = len(faults)
         raise ConfigError(f"{count} {'fault' if count == 1 else 'faults'} in the policies", faults)
-    return tuple(rules[name] for name in sorted(rules))
+    return tuple(sorted((file.rule for file in files if file.rule), key=lambda rule: rule.id))
 
 
 def rule_files(folders: Sequence[Path]) -> list[Path]:
@@ -46,51 +52,30 @@ def rule_files(folders: Sequence[Path]) -> list[Path]:
     return [files[name] for name in sorted(files)]
 
 
-def read_rule(path: Path) -> tuple[Rule | None, list[Finding]]:
-    """One rule, or what is wrong with its file."""
+def read_rule(path: Path) -> RuleFile:
+    """One rule, or what is wrong with its file. A file that has not changed is read once in a process."""
     try:
-        data = read_yaml(path)
-        rule = Rule.model_validate(data)
-    except FileNotFoundError:
+        found = path.stat()
+    except OSError:
         remedy = "write one, or move the folder out of the policies"
-        return None, [fault(path, "the folder has no rule.yaml", remedy=remedy)]
-    except (OSError, UnicodeDecodeError) as error:
-        return None, [fault(path, f"can't be read: {error}")]
-    except yaml.YAMLError as error:
-        return None, [_not_yaml(path, error)]
-    except ValidationError as error:
-        return None, [_mismatch(path, e) for e in error.errors(include_url=False)]
-    if rule.id != path.parent.name:
-        remedy = f"call the folder {rule.id}, or the rule {path.parent.name}"
-        return None, [
-            fault(path, f"rule {rule.id!r} lies in folder {path.parent.name!r}", field="id", remedy=remedy)
-        ]
-    return rule, []
+        place = Position(file=str(path))
+        missing = Finding(
+            rule="policy/rule", message="the folder has no rule.yaml", position=place, remedy=remedy
+        )
+        return RuleFile(path, None, (missing,), {})
+    return _read(path, found.st_mtime_ns, found.st_size)
 
 
-def read_yaml(path: Path) -> Any:
-    """A trusted YAML file of the project."""
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader
-
-
-def fault(
-    path: Path, message: str, *, field: str = "", remedy: str = "", line: int = 0, column: int = 0
-) -> Finding:
-    """An error in a policy's file."""
-    prefix = f"{field}: " if field else ""
-    position = Position(file=str(path), line=line, column=column)
-    return Finding(rule="policy/rule", message=prefix + message, position=position, path=field, remedy=remedy)
-
-
-def _mismatch(path: Path, error: ErrorDetails) -> Finding:
-    field = ".".join(str(part) for part in error["loc"])
-    unquoted = error["type"] == "string_type" and not isinstance(error["input"], (dict, list))
-    remedy = "put the text in quotes" if unquoted else ""  # YAML takes no, yes and 1.0 for other things
-    return fault(path, error["msg"].removeprefix("Value error, "), field=field, remedy=remedy)
-
-
-def _not_yaml(path: Path, error: yaml.YAMLError) -> Finding:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-    return fault(path, f"not YAML: {problem}", line=line, column=column)
+@functools.lru_cache(maxsize=1024)
+def _read(path: Path, _changed: int, _size: int) -> RuleFile:
+    try:
+        bound = bind(yaml.read(path, str(path)), Rule)
+    except ConfigError as error:
+        return RuleFile(path, None, tuple(error.findings), {})
+    file = RuleFile(path, bound.value, tuple(bound.findings), bound.positions)
+    if bound.value is not None and bound.value.id != path.parent.name:
+        rule, folder = bound.value.id, path.parent.name
+        message = f"rule {rule!r} lies in folder {folder!r}"
+        fault = file.fault(message, field="id", remedy=f"call the folder {rule}, or the rule {folder}")
+        return file._replace(rule=None, faults=(fault,))
+    return file

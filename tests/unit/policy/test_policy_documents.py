@@ -18,6 +18,7 @@ from akotf.policy.engine import judge
 from akotf.policy.rules import load_rules
 
 SHIPPED = Path(__file__).parents[3] / "policies"
+TFPLAN = {"environment": "demo", "destroy": False, "live_runs": []}
 DIGEST = "docker.io/pytorch/pytorch@sha256:" + "0f" * 32
 
 
@@ -65,7 +66,7 @@ def chosen(nodes=9, gpus=8, region="us-east-1"):
     )  # fmt: skip
     candidate = Candidate(
         id="winner", scope="aws", offer=offer, nodes=nodes, processes=gpus, feasible=True,
-        time=estimate(100.0, "s"), cost=None,
+        time=estimate(100.0, "s"), cost=estimate(20.0, "USD"),
     )  # fmt: skip
     plan = PlanResult(planner="1", inputs="sha256:0", candidates=(candidate,))
     return Chosen(
@@ -135,7 +136,7 @@ def test_the_selection_counts_gpus_times_nodes():
     )  # fmt: skip
     assert (item["time"], item["cost"], item["price"]) == (
         {"value": 100.0, "low": 50.0, "high": 200.0},
-        None,
+        {"value": 20.0, "low": 10.0, "high": 40.0},
         55.04,
     )
     assert document["objective"]["budget"]["amount"] == 25.0
@@ -150,7 +151,7 @@ def test_the_selection_counts_gpus_times_nodes():
     ],
 )
 def test_the_shipped_selection_rules(choice, denies):
-    assert denied(Stage.SELECTION, *selection_document(state(), chosen(**choice))) == denies
+    assert denied(Stage.SELECTION, *selection_document(state(), chosen(**choice), others=0)) == denies
 
 
 def test_the_tfplan_stage_sees_changes_and_totals():
@@ -174,7 +175,7 @@ def test_the_tfplan_stage_sees_changes_and_totals():
 )
 def test_many_destroys_are_denied_unless_asked_for(count, asked_for, denies):
     plan = TfPlan(root="/r", changes=tuple(change(f"r{n}", "delete") for n in range(count)))
-    assert denied(Stage.TFPLAN, *tfplan_document(plan, {"destroy": asked_for})) == denies
+    assert denied(Stage.TFPLAN, *tfplan_document(plan, {"destroy": asked_for, "live_runs": []})) == denies
 
 
 def test_a_heal_that_replaces_is_denied():

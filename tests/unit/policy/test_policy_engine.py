@@ -1,6 +1,7 @@
 """Levels, UNKNOWN, waivers and deaths: what each leads to."""
 
 import datetime as dt
+import os
 import sys
 import threading
 
@@ -274,9 +275,20 @@ def test_beside_threads_the_answers_are_the_same():
         thread.join()
 
 
-def test_the_library_is_never_loaded_here():
+def test_expressions_are_evaluated_in_a_child_only():
+    """The library is loaded here, for the children to have it; nothing of a rule is compiled or run here."""
+    before = os.getpid()
     verdicts([{"gpus": 8}])
-    assert not [name for name in sys.modules if name.partition(".")[0] == "cel"]
+    assert "cel.cel" in sys.modules
+    library = sys.modules["cel.cel"]
+    kept = library.compile
+    try:
+        library.compile = lambda source: (
+            os.getpid() == before and pytest.fail("compiled here") or kept(source)
+        )
+        assert one([{"gpus": 9}]).outcome is Outcome.FAIL
+    finally:
+        library.compile = kept
 
 
 @pytest.mark.parametrize(

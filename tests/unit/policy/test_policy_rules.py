@@ -7,7 +7,8 @@ import pytest
 from akotf.errors import ConfigError
 from akotf.model.policy import Stage
 from akotf.policy.rules import load_rules
-from akotf.policy.selftest import explain, test_rules
+from akotf.policy.explain import explain
+from akotf.policy.selftest import test_rules
 
 SHIPPED = Path(__file__).parents[3] / "policies"
 
@@ -16,7 +17,8 @@ version: 1
 id: {id}
 title: {title}
 level: advisory
-stage: config
+stage: selection
+match: object.kind == "selection"
 expr: {expr}
 message: refused
 why: because
@@ -24,13 +26,13 @@ remedy: mend it
 """
 
 
-def write(folder, name, *, called="", title="T", expr="object.n < 3", inputs=True):
+def write(folder, name, *, called="", title="T", expr="object.nodes < 3", inputs=True):
     path = folder / name / "rule.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(RULE.format(id=called or name, title=title, expr=expr))
     if inputs:
-        write_input(path.parent / "pass" / "a.yaml", "object: {n: 1}")
-        write_input(path.parent / "fail" / "a.yaml", "object: {n: 3}")
+        write_input(path.parent / "pass" / "a.yaml", "object: {kind: selection, nodes: 1}")
+        write_input(path.parent / "fail" / "a.yaml", "object: {kind: selection, nodes: 3}")
     return path
 
 
@@ -93,7 +95,7 @@ def test_a_rule_without_inputs_is_an_error(tmp_path):
 
 
 def test_a_rule_that_never_fires_is_an_error(tmp_path):
-    write(tmp_path, "lax", expr="object.n < 30")
+    write(tmp_path, "lax", expr="object.nodes < 30")
     assert messages(tmp_path) == [
         ("lax/fail/a.yaml", "expected fail, the rule said pass"),
         ("lax/rule.yaml", "rule lax never fires on any of its inputs"),
@@ -101,11 +103,13 @@ def test_a_rule_that_never_fires_is_an_error(tmp_path):
 
 
 def test_a_rule_that_refuses_what_it_should_let_pass_is_an_error(tmp_path):
-    write(tmp_path, "strict", expr="object.n < 0")
+    write(tmp_path, "strict", expr="object.nodes < 0")
     assert messages(tmp_path) == [("strict/pass/a.yaml", "expected pass, the rule said fail")]
 
 
-@pytest.mark.parametrize("expr", ["object.n <", "object.n", "objekt.n < 1", "length(object.n) < 1"])
+@pytest.mark.parametrize(
+    "expr", ["object.nodes <", "object.nodes", "objekt.nodes < 1", "length(object.nodes) < 1"]
+)
 def test_a_rule_that_is_wrong_is_an_error(tmp_path, expr):
     write(tmp_path, "wrong", expr=expr)
     ((file, _),) = messages(tmp_path)
@@ -113,7 +117,7 @@ def test_a_rule_that_is_wrong_is_an_error(tmp_path, expr):
 
 
 def test_a_rule_without_inputs_is_compiled_too(tmp_path):
-    write(tmp_path, "wrong", expr="object.n <", inputs=False)
+    write(tmp_path, "wrong", expr="object.nodes <", inputs=False)
     assert any("does not compile" in message for _, message in messages(tmp_path))
 
 
@@ -126,7 +130,7 @@ def test_a_rule_that_kills_its_child_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     "text",
     ["- 1", "{}", "object: 1", "object: {}\nobjects: []", "objects: {}", "object: {}\ndocument: 3",
-     "object: {}\nother: 1", "object: {n: 1}\nexpect: fail", "object: ["],
+     "object: {}\nother: 1", "object: {kind: selection}\nexpect: fail", "object: ["],
 )  # fmt: skip
 def test_inputs_that_make_no_sense_are_errors(tmp_path, text):
     write(tmp_path, "rule")
@@ -135,13 +139,18 @@ def test_inputs_that_make_no_sense_are_errors(tmp_path, text):
 
 
 def test_inputs_may_expect_unknown_and_skipped(tmp_path):
-    path = write(tmp_path, "rule", expr="object.n < input.max")
-    path.write_text(path.read_text() + "reads: [n]\nmatch: object.kind == 'a'\n")
+    path = write(
+        tmp_path, "rule", expr="object.owner_gpus < params.max && input.owner != 'bob'", inputs=False
+    )
+    text = path.read_text().replace('kind == "selection"', 'kind == "selection" && object.gpus > 0')
+    path.write_text(text + "reads: [owner_gpus]\nparams: {max: 9}\n")
     for name, text in {
-        "pass/a": "{object: {kind: a, n: 1}, document: {max: 2}}",
-        "pass/b": "{object: {kind: b}, expect: skipped}",
-        "fail/a": "{object: {kind: a, n: 3}, document: {max: 2}}",
-        "fail/b": "{object: {kind: a}, expect: unknown}",
+        "pass/a": "{object: {kind: selection, gpus: 1, owner_gpus: 1}}",
+        "pass/b": "{object: {kind: selection}, expect: skipped}",
+        "pass/c": "{object: {kind: selection, gpus: 1, owner_gpus: 20}, params: {max: 30}}",
+        "fail/a": "{object: {kind: selection, gpus: 1, owner_gpus: 9}}",
+        "fail/b": "{object: {kind: selection, gpus: 1, owner_gpus: null}, expect: unknown}",
+        "fail/c": "{object: {kind: selection, gpus: 1, owner_gpus: 1}, document: {owner: bob}}",
     }.items():
         write_input(path.parent / f"{name}.yaml", text)
     assert messages(tmp_path) == []

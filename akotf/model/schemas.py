@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from akotf.model.config import EnvironmentSpec, ParameterSpec, RunSpec, TemplateSpec
+from akotf.model.config import NAME, EnvironmentSpec, ParameterSpec, RunSpec, TemplateSpec
 from akotf.model.meanings import meaning_of, prose, sentence
 from akotf.model.policy import Rule
 from akotf.model.secret import SecretReference
@@ -159,6 +159,10 @@ def _as_read(field: Any) -> Any:
     if not isinstance(field, dict):
         return field
     made = {key: _as_read(value) if key in _NESTED else value for key, value in field.items()}
+    if made.get("pattern") == NAME:
+        made["patternErrorMessage"] = (
+            "Lower-case letters, digits and '-', a letter first, at most 63 characters"
+        )
     if made.get("format") == "date":
         made["pattern"] = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
     elif made.get("type") == "string" and not {"pattern", "enum", "const", "anyOf"} & made.keys():

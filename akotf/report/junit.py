@@ -7,8 +7,8 @@ warning or note passes, with its text as the case's output.
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
 from collections import Counter
+from xml.etree import ElementTree
 
 from akotf.model.finding import Severity
 from akotf.model.policy import Outcome

@@ -6,7 +6,7 @@ import pytest
 
 from akotf.model.finding import Finding, Position, Severity
 from akotf.model.policy import Judgement, Level, Outcome, Stage, Verdict
-from akotf.report import findings, verdicts
+from akotf.report import sources, text, verdicts
 
 SOURCE = "version: 1\nparameters:\n  steps: abc\n"
 
@@ -20,7 +20,7 @@ def finding(line=3, column=10, **changes):
 
 
 def show(*given, source=SOURCE, **options):
-    return findings.text(given, lambda _: source, **options)
+    return text.text(given, lambda _: source, **options)
 
 
 def test_a_finding_shows_place_line_caret_and_remedy():
@@ -80,17 +80,25 @@ def test_the_file_itself_is_read_when_it_is_there(tmp_path):
     file = tmp_path / "akotf.yaml"
     file.write_text(SOURCE)
     place = Position(file=str(file), line=3, column=3)
-    assert "3 |   steps: abc" in findings.text([finding(position=place)])
+    assert "3 |   steps: abc" in text.text([finding(position=place)])
     file.write_bytes(b"\xff\xfe")
-    assert "|" not in findings.text([finding(position=place)])
-    assert findings.read_file(str(tmp_path)) is None
-    assert findings.read_file("a\0b") is None
+    assert "|" not in text.text([finding(position=place)])
+    assert sources.read_file(str(tmp_path)) is None
+    assert sources.read_file("a\0b") is None
 
 
-def test_findings_as_json():
-    (data,) = json.loads(json.dumps(findings.to_json([finding()])))
-    assert data["position"] == {"file": "akotf.yaml", "line": 3, "column": 10}
-    assert (data["rule"], data["severity"]) == ("config/type", "error")
+def test_the_line_of_a_sensitive_finding_is_shown_for_no_finding():
+    shown = show(
+        finding(sensitive=True), finding(line=3, column=3, remedy=""), finding(line=2, column=1, remedy="")
+    )
+    assert "abc\n" not in shown
+    assert "3 |" not in shown
+    assert "2 | parameters:" in shown
+
+
+def test_a_message_of_several_lines_begins_no_line():
+    shown = show(finding(message="a\n::error::b", remedy="c\n##[error]d"), source=None)
+    assert not [line for line in shown.split("\n") if line.startswith(("::", "##"))]
 
 
 def verdict(outcome=Outcome.FAIL, **changes):

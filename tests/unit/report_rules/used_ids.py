@@ -25,54 +25,66 @@ class Maker:
 Makers = dict[tuple[Path, bool, str], set[Maker]]
 
 
+@dataclass(frozen=True)
+class Module:
+    """A module as far as it matters here."""
+
+    path: Path
+    calls: list[ast.Call]
+    functions: list[
+        tuple[ast.FunctionDef, str, list[ast.Call]]
+    ]  # with the name of its class, or "", and its calls
+    imported: dict[str, Path]  # name -> the file that it comes from
+
+
 def used_ids(package: Path) -> dict[str, str]:
     """Rule id -> a file that uses it."""
-    trees = {p: ast.parse(p.read_text(encoding="utf-8")) for p in sorted(package.rglob("*.py"))}
-    makers = _makers(package, trees)
+    modules = [_read(path, package) for path in sorted(package.rglob("*.py"))]
+    makers = _makers(package, modules)
     found: dict[str, str] = {}
-    for path, tree in trees.items():
-        for call in _calls(tree):
-            for maker in _called(call, path, tree, package, makers):
+    for module in modules:
+        for call in module.calls:
+            for maker in _called(call, module, makers):
                 for word in _constants(_argument(call, maker)):
                     full = maker.prefix + word
                     if _NAME.fullmatch(full.rpartition("/")[2]) and _ID.fullmatch(full):
-                        found.setdefault(full, path.relative_to(package.parent).as_posix())
+                        found.setdefault(full, module.path.relative_to(package.parent).as_posix())
     return found
 
 
-def _calls(tree: ast.AST) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def _read(path: Path, package: Path) -> Module:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions, imported = [], {}
+    for node in ast.walk(tree):
+        owner = node.name if isinstance(node, ast.ClassDef) else ""
+        functions += [
+            (f, owner, _calls(f)) for f in ast.iter_child_nodes(node) if isinstance(f, ast.FunctionDef)
+        ]
+        if isinstance(node, ast.ImportFrom) and node.module:
+            origin = package.parent.joinpath(*node.module.split(".")).with_suffix(".py")
+            imported |= {alias.asname or alias.name: origin for alias in node.names}
+    return Module(path, _calls(tree), functions, imported)
 
 
-def _called(call: ast.Call, path: Path, tree: ast.Module, package: Path, makers: Makers) -> Iterator[Maker]:
+def _calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def _called(call: ast.Call, module: Module, makers: Makers) -> Iterator[Maker]:
     """What a call may be: a function of this module or an imported one; a method of this module, else of any."""
     function = call.func
     if isinstance(function, ast.Name):
-        origin = path if (path, False, function.id) in makers else _origin(function.id, tree, package)
-        yield from makers.get((origin, False, function.id), ())
+        own = makers.get((module.path, False, function.id))
+        origin = module.imported.get(function.id)
+        yield from own or (makers.get((origin, False, function.id), ()) if origin else ())
     elif isinstance(function, ast.Attribute):
-        own = makers.get((path, True, function.attr))
-        if own:
-            yield from own
-            return
-        for (_, method, name), found in list(makers.items()):
-            if method and name == function.attr:
-                yield from found
+        own = makers.get((module.path, True, function.attr))
+        yield from own or [
+            m for key, found in makers.items() if key[1:] == (True, function.attr) for m in found
+        ]
 
 
-def _origin(name: str, tree: ast.Module, package: Path) -> Path:
-    """The file that a name is imported from."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module
-            and any((a.asname or a.name) == name for a in node.names)
-        ):
-            return package.parent.joinpath(*node.module.split(".")).with_suffix(".py")
-    return package
-
-
-def _makers(package: Path, trees: dict[Path, ast.Module]) -> Makers:
+def _makers(package: Path, modules: list[Module]) -> Makers:
     """Functions that hand a parameter on as a finding's rule, directly or through others."""
     makers: Makers = {
         (package / "model" / "finding.py", False, "Finding"): {Maker("", "rule", 0)},
@@ -81,25 +93,16 @@ def _makers(package: Path, trees: dict[Path, ast.Module]) -> Makers:
     }
     while True:
         before = sum(map(len, makers.values()))
-        for path, tree in trees.items():
-            for function, owner in _functions(tree):
-                for call in _calls(function):
-                    for maker in list(_called(call, path, tree, package, makers)):
+        for module in modules:
+            for function, owner, calls in module.functions:
+                for call in calls:
+                    for maker in list(_called(call, module, makers)):
                         if made := _handed_on(function, owner, call, maker):
                             init = function.name == "__init__"
-                            key = (path, bool(owner) and not init, owner if init else function.name)
+                            key = (module.path, bool(owner) and not init, owner if init else function.name)
                             makers.setdefault(key, set()).add(made)
         if sum(map(len, makers.values())) == before:
             return makers
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str]]:
-    """Every function with the name of its class, or ""."""
-    for node in ast.walk(tree):
-        owner = node.name if isinstance(node, ast.ClassDef) else ""
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef):
-                yield child, owner
 
 
 def _handed_on(function: ast.FunctionDef, owner: str, call: ast.Call, maker: Maker) -> Maker | None:

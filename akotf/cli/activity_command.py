@@ -10,7 +10,6 @@ from akotf.cli.common import add_approval, add_lock_timeout, add_policy_approver
 from akotf.cli.view import View
 from akotf.errors import Interrupted, UsageError
 from akotf.model.run import RunState
-from akotf.model.units import parse_duration
 from akotf.pipeline.activities import ACTIVITIES, perform, publish_run, train
 from akotf.pipeline.healing import settle
 from akotf.pipeline.session import Session
@@ -56,7 +55,7 @@ def _train(arguments: argparse.Namespace, view: View, session: Session, inputs: 
     """Train to the end and publish the run, whatever its end; a revision that has succeeded is published again."""
     before = settle(session)
     run = train(
-        session, inputs, approver(arguments), lock_timeout=parse_duration(arguments.lock_timeout)
+        session, inputs, approver(arguments), lock_timeout=arguments.lock_timeout
     ) or before  # fmt: skip
     assert run is not None  # there is nothing to do only where a run has succeeded before
     ended = run if run.state.final else watch(session, view, run)

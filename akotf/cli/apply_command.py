@@ -19,7 +19,6 @@ from akotf.cli.view import View
 from akotf.controller import controller_for
 from akotf.errors import Interrupted, RunFailed
 from akotf.model.run import Run, RunState
-from akotf.model.units import parse_duration
 from akotf.pipeline.live import live_of
 from akotf.pipeline.provisioning import up
 from akotf.pipeline.recovery import recover
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace, *, new_run: bool = False) -> int:
             scope=arguments.scope,
             overrides=parameters_of(arguments),
             new_run=new_run,
-            lock_timeout=parse_duration(arguments.lock_timeout),
+            lock_timeout=arguments.lock_timeout,
         )
         if live is None:
             view.result({"schema": 1, "run": None, "changed": False}, "")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
+from akotf.cli.common import add_environment, add_run, duration, run_json, run_of, session_of
 from akotf.cli.view import View
 from akotf.errors import IntegrityError, StoreError
-from akotf.model.units import parse_duration
 from akotf.pipeline import healing
 from akotf.pipeline.live import live_of
 
@@ -19,7 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_environment(parser)
     add_run(parser)
     parser.add_argument(
-        "--grace", default="30s", metavar="DURATION", help="time between TERM and KILL (default: 30s)"
+        "--grace",
+        type=duration,
+        default="30s",
+        metavar="DURATION",
+        help="time between TERM and KILL (default: 30s)",
     )
 
 
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         view.result(run_json(found), "")
         return 0
     found = healing.submitted(session, found)
-    grace = parse_duration(arguments.grace)
+    grace: float = arguments.grace
     try:
         live = live_of(session, found)
     except (StoreError, IntegrityError) as error:

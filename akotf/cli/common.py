@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.model.run import Run
+from akotf.model.units import parse_duration
 from akotf.run import attempts
 from akotf.wiring import open_session, user
 
@@ -24,10 +25,22 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def duration(text: str) -> float:
+    """Seconds of an option's duration; a fault says what to write instead."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     """How long to wait for somebody else's lease."""
     parser.add_argument(
-        "--lock-timeout", default="0s", metavar="DURATION", help="wait for a lease, e.g. 2m (default: 0s)"
+        "--lock-timeout",
+        type=duration,
+        default="0s",
+        metavar="DURATION",
+        help="wait for a lease, e.g. 2m (default: 0s)",
     )
 
 

@@ -7,7 +7,6 @@ import argparse
 from akotf.cli.common import add_approval, add_environment, add_lock_timeout, session_of
 from akotf.cli.view import View
 from akotf.errors import AkotfError, ApprovalError
-from akotf.model.units import parse_duration
 from akotf.pipeline.provisioning import deployments, tear_down_all
 from akotf.run import attempts
 
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     view.line("to destroy: " + ", ".join(d.id for d in found))
     if not arguments.auto_approve and not _confirmed(view):
         raise ApprovalError("nothing was destroyed", remedy="akotf destroy -y approves it")
-    tear_down_all(session, lock_timeout=parse_duration(arguments.lock_timeout))
+    tear_down_all(session, lock_timeout=arguments.lock_timeout)
     view.line("destroyed: " + ", ".join(d.id for d in found), "green")
     view.result({"schema": 1, "destroyed": [d.id for d in found]}, "")
     return 0

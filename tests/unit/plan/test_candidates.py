@@ -202,3 +202,15 @@ def test_more_nodes_take_less_time(make: Any) -> None:
     ]
     # The rendezvous of several nodes costs ten seconds; half of the training is fifty.
     assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize(("asked", "there", "fits"), [
+    ("A100-80GB", "A100-80GB-SXM", True), ("A100-80GB", "A100-80GB-PCIe", True), ("A100-80GB-SXM", "A100-80GB-SXM", True),
+    ("A100-80GB-SXM", "A100-80GB-PCIe", False), ("A100-80GB-SXM", "A100-80GB", False), ("A100-80GB", "A100-40GB-SXM", False),
+])  # fmt: skip
+def test_a_card_of_another_memory_or_form_is_not_what_was_asked_for(
+    make: Any, asked: str, there: str, fits: bool
+) -> None:
+    offer = make.offer(device=make.device(name=there))
+    candidate = only(make.inputs(offer, limits=make.limits(gpu=asked)))
+    assert limits_broken(candidate) == ([] if fits else ["gpu-model"])

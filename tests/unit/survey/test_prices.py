@@ -24,7 +24,7 @@ def book(folder: Path, *rows: str) -> Path:
 def test_the_book_that_comes_with_akotf() -> None:
     rows = {(row.region, row.instance_type): row for row in load_prices()}
     p5 = rows["us-east-1", "p5.48xlarge"]  # AWS price list of 2026-09-24: 55.04 USD
-    assert (p5.on_demand, p5.gpu, p5.gpus, p5.currency) == (Decimal("55.04"), "H100-80GB", 8, "USD")
+    assert (p5.on_demand, p5.gpu, p5.gpus, p5.currency) == (Decimal("55.04"), "H100-80GB-SXM", 8, "USD")
     assert p5.network_gbps == 3200  # 32 interfaces of 100 Gbit/s
     assert {row.gpu for row in rows.values()} >= {
         "T4-16GB",

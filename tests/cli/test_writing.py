@@ -25,10 +25,10 @@ def test_a_new_environment_validates_at_once_outside_any_project(project: Any, t
 
 def test_a_new_environment_validates_at_once_inside_a_project(project: Any) -> None:
     project.akotf("init", "environments/second", "--name", "the-second")
-    found = project.json("validate", "environments/second")
+    (found,) = project.json("validate", "environments/second")["environments"]
     assert (found["valid"], found["environment"]) == (True, "the-second")
     # from within the folder, too
-    within = project.json("validate", cwd=project.folder / "environments" / "second")
+    (within,) = project.json("validate", cwd=project.folder / "environments" / "second")["environments"]
     assert [within[key] for key in ("valid", "revision", "baseline")] == [
         found[key] for key in ("valid", "revision", "baseline")
     ]
@@ -59,9 +59,8 @@ def test_validate_shows_every_fault_with_file_line_and_column(project: Any) -> N
         number = next(n for n, line in enumerate(lines, 1) if word in line)
         column = lines[number - 1].index(word) + 1
         assert f"akotf.yaml:{number}:{column}: " in said, said
-    error = project.json("validate", str(project.environment), code=1)["error"]
-    assert error["code"] == "config"
-    assert {(f["position"]["line"], f["position"]["column"]) for f in error["findings"]} == {
+    (found,) = project.json("validate", str(project.environment), code=1)["environments"]
+    assert {(f["position"]["line"], f["position"]["column"]) for f in found["findings"]} == {
         (n, line.index(word) + 1)
         for n, line in enumerate(lines, 1) for word in ("beauty", "10 pebbles") if word in line
     }  # fmt: skip

@@ -71,17 +71,18 @@ def _calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def _called(call: ast.Call, module: Module, makers: Makers) -> Iterator[Maker]:
-    """What a call may be: a function of this module or an imported one; a method of this module, else of any."""
+    """What a call may be: a function of this module or an imported one; a method of this module, of one that it imports
+    from, or else of any."""
     function = call.func
     if isinstance(function, ast.Name):
         own = makers.get((module.path, False, function.id))
         origin = module.imported.get(function.id)
         yield from own or (makers.get((origin, False, function.id), ()) if origin else ())
     elif isinstance(function, ast.Attribute):
-        own = makers.get((module.path, True, function.attr))
-        yield from own or [
-            m for key, found in makers.items() if key[1:] == (True, function.attr) for m in found
-        ]
+        methods = {key[0]: found for key, found in makers.items() if key[1:] == (True, function.attr)}
+        known = [file for file in (module.path, *module.imported.values()) if file in methods]
+        for file in known[:1] or methods:
+            yield from methods[file]
 
 
 def _makers(package: Path, modules: list[Module]) -> Makers:

@@ -1,19 +1,22 @@
-"""The text of a YAML file: decoded, checked for characters nobody sees, and syntax errors in words."""
+"""The text of a YAML file: decoded, and free of characters that YAML drops or that reorder what a reader sees."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-
-import yaml as pyyaml
 
 from akotf.model.finding import Finding
 from akotf.reading.nodes import Mark
-from akotf.reading.scalars import shown
 
 MAX_BYTES = 2**20
-# Control characters and line separators: YAML 1.1 folds or drops them, so they are refused as written.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_BREAK = re.compile(r"\r\n|\r|\n")
+# Control characters and line separators: YAML 1.1 folds or drops them, so they are refused as written. So are the
+# marks that turn the direction of text: a reviewer would see another order than the one that is read
+# (CVE-2021-42574).
+_REFUSED = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+)
+_BOMS = {b"\xff\xfe\x00\x00": "UTF-32LE", b"\x00\x00\xfe\xff": "UTF-32BE", b"\xff\xfe": "UTF-16LE", b"\xfe\xff": "UTF-16BE"}  # fmt: skip
+_SAMPLE = 256  # bytes that show whether a file is of 16 or 32 bits a character
 
 
 class Unreadable(Exception):
@@ -30,82 +33,61 @@ def fault(rule: str, message: str, mark: Mark, remedy: str = "", path: str = "")
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of a file without its byte order mark. Unreadable for other encodings and control characters."""
+    """The text of a file without its byte order mark. Unreadable for other encodings and refused characters."""
     start = Mark(file, 1, 1)
     if len(data) > MAX_BYTES:
         raise Unreadable("too-large", f"the file is larger than {MAX_BYTES // 2**20} MiB", start,
                          "keep data in files of its own and name them here")  # fmt: skip
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[:2].count(0):
-        raise Unreadable("encoding", "the file is UTF-16 or UTF-32, not UTF-8", start, "save it as UTF-8")
+    if wide := _wide(data):
+        raise Unreadable("encoding", f"the file is {wide}, not UTF-8", start,
+                         f"save it as UTF-8: iconv -f {wide} -t UTF-8 {file}")  # fmt: skip
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
-        mark = Mark(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise Unreadable("encoding", message, mark, "save the file as UTF-8 (it may be Latin-1)") from error
-    if match := _CONTROL.search(text):
-        before = text[: match.start()]
-        mark = Mark(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-        code = ord(match[0])
-        escape = f"\\x{code:02X}" if code < 256 else f"\\u{code:04X}"
-        raise Unreadable("control-character", f"the file holds the control character U+{code:04X}", mark,
-                         f'remove it, or write "{escape}" in double quotes')  # fmt: skip
+        raise Unreadable("encoding", f"byte 0x{data[error.start]:02x} is not UTF-8", place(before, len(before), file),
+                         "save the file as UTF-8 (it may be Latin-1)") from error  # fmt: skip
+    if match := _REFUSED.search(text):
+        raise Unreadable(*_refusal(match[0], place(text, match.start(), file)))
     return text
+
+
+def _wide(data: bytes) -> str:
+    """The encoding of more than eight bits a unit that the bytes show, or ""."""
+    for mark, name in _BOMS.items():
+        if data.startswith(mark):
+            return name
+    sample = data[:_SAMPLE]
+    zeros = [sample[part::4].count(0) * 4 / max(len(sample), 4) for part in range(4)]
+    shape = "".join("0" if share > 0.5 else "x" for share in zeros)
+    return {"x000": "UTF-32LE", "000x": "UTF-32BE", "x0x0": "UTF-16LE", "0x0x": "UTF-16BE"}.get(shape, "")
+
+
+def _refusal(character: str, mark: Mark) -> tuple[str, str, Mark, str]:
+    code = ord(character)
+    escape = f"\\x{code:02X}" if code < 256 else f"\\u{code:04X}"
+    what = f"the control character U+{code:04X}"
+    if character == "\ufeff":
+        what = "a byte order mark (U+FEFF) after its beginning, as joined files do"
+    elif "\u202a" <= character <= "\u2069":
+        what = f"U+{code:04X}, which turns the direction of what a reader sees"
+    return (
+        "control-character",
+        f"the file holds {what}",
+        mark,
+        f'remove it, or write "{escape}" in double quotes',
+    )
+
+
+def place(text: str, index: int, file: str) -> Mark:
+    """Where the character `index` of a text stands."""
+    line, begin = 1, 0
+    for match in _BREAK.finditer(text, 0, index):
+        line, begin = line + 1, match.end()
+    return Mark(file, line, index - begin + 1)
 
 
 def split_lines(text: str) -> list[str]:
     """Lines as YAML counts them."""
-    return re.split(r"\r\n|\r|\n", text)
-
-
-def hidden_in(text: str) -> str:
-    """The first character that looks like a space or like nothing, or ""."""
-    if text.isascii():
-        return ""
-    return next((c for c in text if c != " " and unicodedata.category(c) in ("Cf", "Zs", "Co", "Cn")), "")
-
-
-def invisible(text: str, character: str, mark: Mark) -> Finding:
-    """The fault of a character that looks like a space or like nothing."""
-    name = unicodedata.name(character, "unnamed")
-    return fault("invisible-character", f"{shown(text)} holds U+{ord(character):04X} ({name})", mark,
-                 "retype it with plain spaces, or put it in quotes if it is meant")  # fmt: skip
-
-
-def syntax(error: pyyaml.YAMLError, text: str, file: str) -> Finding:
-    """PyYAML's error in words that say what to write."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    if mark is None:
-        return fault("syntax", problem, Mark(file, 1, 1))
-    place = Mark(file, mark.line + 1, mark.column + 1)
-    lines = split_lines(text)
-    line = lines[mark.line] if mark.line < len(lines) else ""
-    indent = line[: len(line) - len(line.lstrip())]
-    if "\t" in indent:
-        tab = Mark(file, mark.line + 1, indent.index("\t") + 1)
-        return fault("tab", "a tab indents this line", tab, "indent with spaces")
-    context = getattr(error, "context_mark", None) or mark
-    for number in range(min(context.line, mark.line), min(mark.line + 1, len(lines))):
-        if hidden := hidden_in(lines[number]):
-            place = Mark(file, number + 1, lines[number].index(hidden) + 1)
-            return invisible(lines[number].strip(), hidden, place)
-    if "{{" in line or "{%" in line:
-        return fault(
-            "syntax", problem, place, "put a {{ expression }} in quotes; templates with {% %} are not YAML"
-        )
-    remedies = {
-        "mapping values are not allowed": "put the value in quotes if it holds ': ', or mend the indentation",
-        "could not find expected ':'": "write 'key: value', with a space after the colon",
-        "cannot start any token": f"put the value in quotes: it starts with {line[mark.column : mark.column + 1]!r}",
-        "did not find expected key": "mend the indentation, or close the bracket or quote before this line",
-        "expected <block end>": "mend the indentation",
-        "unexpected end of stream": "close the quote or bracket",
-        "unexpected document separator": "close the quote or bracket",
-        "undefined tag handle": "remove the tag",
-        "invalid Unicode character escape": "write the character itself, or \\U and eight hexadecimal digits",
-    }
-    remedy = next((text for start, text in remedies.items() if start in problem), "")
-    return fault("syntax", problem, place, remedy)
+    return _BREAK.split(text)

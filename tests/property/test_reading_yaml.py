@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from akotf.errors import ConfigError
 from akotf.model.config import EnvironmentSpec, RunSpec
-from akotf.reading import yaml
+from akotf.reading import composer, yaml
 from akotf.reading.bind import bind, plain
 from akotf.reading.scalars import INT64, read_number
 
-PRINTABLE = st.characters(exclude_categories=["Cs", "Cc", "Cn"], exclude_characters="\u2028\u2029\ufeff")
+PRINTABLE = st.characters(
+    exclude_categories=["Cs", "Cc", "Cn"],
+    exclude_characters="\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff",
+)
 TEXT = st.text(PRINTABLE, max_size=20)
 SNIPPETS = st.lists(
     st.sampled_from(["a", "b", ":", ": ", "- ", "\n", "  ", "\t", "[", "]", "{", "}", ",", "&x ", "*x", "<<", "!", "'", '"',
@@ -44,9 +47,9 @@ def test_any_bytes_give_a_document_or_faults_with_places(data: bytes) -> None:
 @given(SNIPPETS)
 def test_both_parsers_agree_on_what_is_a_document(text: str) -> None:
     results = []
-    for loader in (yaml.pyyaml.CSafeLoader, yaml.pyyaml.SafeLoader):
+    for loader in (composer.pyyaml.CSafeLoader, composer.pyyaml.SafeLoader):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(yaml, "_LOADER", loader)
+            patch.setattr(composer, "LOADER", loader)
             try:
                 results.append(plain(yaml.parse(text.encode(), "f")))
             except ConfigError:
@@ -68,7 +71,11 @@ JSON = st.recursive(
 def written(data: object) -> bytes:
     """JSON with characters as they are, but for those that akotf wants escaped (a pair of surrogates is no YAML)."""
     text = json.dumps(data, ensure_ascii=False)
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m[0]):04x}", text).encode()
+    return re.sub(
+        "[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]",
+        lambda m: f"\\u{ord(m[0]):04x}",
+        text,
+    ).encode()
 
 
 @settings(deadline=None)

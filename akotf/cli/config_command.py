@@ -12,6 +12,7 @@ from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.model.config import DesiredState
 from akotf.model.finding import Position
+from akotf.model.literals import is_secret_of, literals
 from akotf.model.origin import Origin, Source
 from akotf.model.settings import Leaf, by_kind, settings, shown
 from akotf.pipeline.planning import load
@@ -28,6 +29,9 @@ WIDTH = 100
 _NAME, _ORIGIN, _PLACE = 24, 26, 24  # columns at most; the value takes the rest
 #: What nobody decided for this environment.
 _GIVEN = frozenset({Source.OVERRIDE, Source.ENVIRONMENT, Source.PARAMETER, Source.AKOFLOW})
+
+#: In place of a secret that was written out.
+HIDDEN = "(a secret is written out here)"
 
 Row = tuple[Leaf, Origin]
 
@@ -79,8 +83,15 @@ def rows_of(state: DesiredState) -> list[Row]:
     rows = []
     for leaf in leaves:
         origin = state.origins.get(leaf.path, unknown)
-        rows.append((leaf._replace(unit=leaf.unit or origin.unit), origin))
+        value = HIDDEN if _is_secret(leaf) else leaf.value
+        rows.append((leaf._replace(value=value, unit=leaf.unit or origin.unit), origin))
     return rows
+
+
+def _is_secret(leaf: Leaf) -> bool:
+    """Whether somebody wrote a secret out, where only a reference may stand; `akotf validate` tells it."""
+    text = leaf.value
+    return isinstance(text, str) and bool(literals(text) or is_secret_of(leaf.path.rpartition(".")[2], text))
 
 
 def row_json(leaf: Leaf, origin: Origin) -> dict[str, Any]:

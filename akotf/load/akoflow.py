@@ -2,71 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from akotf.errors import ConfigError
+from akotf.load.akoflow_metadata import check_metadata
+from akotf.load.documents import ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW, Documents
 from akotf.model import akoflow as model
-from akotf.model.akoflow_scopes import METADATA_KEYS, derive_scopes
 from akotf.model.base import Frozen
-from akotf.model.config import NAME
-from akotf.model.finding import Finding, Position
+from akotf.model.finding import Finding, Position, Severity
 from akotf.reading import yaml
-from akotf.reading.bind import bind, suggest
-from akotf.reading.leaves import explain
+from akotf.reading.bind import bind
+from akotf.reading.yaml import shown_path
 
-ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
 MODELS: dict[str, type[Frozen]] = {
     ENVIRONMENT: model.EnvironmentFile, SCOPE: model.ScopeFile, TOPOLOGY: model.TopologyFile,
     WORKFLOW: model.WorkflowFile,
 }  # fmt: skip
 
 
-@dataclass
-class Documents:
-    """The files that are there: models and JSON data by file name, faults, places (`workflow.yaml:spec.image`)."""
-
-    models: dict[str, Frozen] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    positions: dict[str, Position] = field(default_factory=dict)
-
-    def place(self, file: str, path: str) -> Position | None:
-        """Where a value of a file was written, or the nearest one around it."""
-        while path and f"{file}:{path}" not in self.positions:
-            path = path.rpartition(".")[0]
-        return self.positions.get(f"{file}:{path}")
-
-    def fault(self, rule: str, file: str, path: str, message: str, remedy: str = "") -> None:
-        """Note a fault at a value."""
-        self.findings.append(
-            Finding(
-                rule=f"akoflow/{rule}",
-                message=message,
-                position=self.place(file, path),
-                path=path,
-                remedy=remedy,
-            )
-        )
-
-    def known(self, file: str, path: str, value: str, known: Iterable[str], what: str) -> None:
-        """Note a fault when `value` is not among `known`."""
-        names = sorted(set(known))
-        if value and value not in names:
-            self.fault(
-                "reference", file, path, f"{file}: there is no {what} {value!r}", suggest(value, names)
-            )
-
-
 def read_documents(folder: Path, inside: Callable[[Path, str], Path]) -> Documents:
     """Read what is there of the four files. `inside` gives the path of a file that must not leave the folder."""
     documents = Documents()
     for file, kind in MODELS.items():
+        _other_spellings(documents, folder, file)
         if not (folder / file).exists():
             continue
         try:
@@ -86,12 +45,25 @@ def read_documents(folder: Path, inside: Callable[[Path, str], Path]) -> Documen
     return documents
 
 
+def _other_spellings(documents: Documents, folder: Path, file: str) -> None:
+    """A warning for `environment.yml` and the like: neither akotf nor AkôFlow reads it."""
+    stem = file.removesuffix(".yaml")
+    for name in (f"{stem}.yml", f"{stem.capitalize()}.yaml", f"{stem}.json"):
+        if (folder / name).is_file() and not (
+            (folder / file).exists() and (folder / name).samefile(folder / file)
+        ):
+            documents.notes.append(Finding(
+                rule="akoflow/file-name", severity=Severity.WARNING, position=Position(file=shown_path(folder / name)),
+                message=f"{name} is not read: AkôFlow's file is {file}", remedy=f"rename it to {file}, or remove it",
+            ))  # fmt: skip
+
+
 def _check(documents: Documents) -> None:
     environment, scope = documents.models.get(ENVIRONMENT), documents.models.get(SCOPE)
     topology, workflow = documents.models.get(TOPOLOGY), documents.models.get(WORKFLOW)
     if isinstance(environment, model.EnvironmentFile):
         _check_environment(documents, environment)
-        _check_metadata(documents, environment)
+        check_metadata(documents, environment)
     if isinstance(scope, model.ScopeFile) and isinstance(environment, model.EnvironmentFile):
         for index, version in enumerate(scope.environmentVersionIds):
             path = f"environmentVersionIds.{index}"
@@ -109,6 +81,9 @@ def _check_environment(documents: Documents, file: model.EnvironmentFile) -> Non
         ("resources", file.resources),
         ("runtimes", file.runtimes),
         ("storages", file.storages),
+        ("connections", file.connections),
+        ("activityResourceProfiles", file.activityResourceProfiles),
+        ("connectorBindings", file.connectorBindings),
     ):
         _unique(documents, ENVIRONMENT, name, [row.id for row in rows])
     documents.known(
@@ -146,48 +121,19 @@ def _check_environment(documents: Documents, file: model.EnvironmentFile) -> Non
     for i, profile in enumerate(file.activityResourceProfiles):
         path = f"activityResourceProfiles.{i}.resourceId"
         documents.known(ENVIRONMENT, path, profile.resourceId, resources, "resource")
+    for kind in ("connections", "connectorBindings"):
+        for i, row in enumerate(getattr(file, kind)):
+            documents.known(
+                ENVIRONMENT,
+                f"{kind}.{i}.environmentId",
+                row.environmentId,
+                [file.environment.id],
+                "environment",
+            )
     connections = [c.id for c in file.connections]
     for i, check in enumerate(file.connectionChecks):
         path = f"connectionChecks.{i}.connectionId"
         documents.known(ENVIRONMENT, path, check.connectionId, connections, "connection")
-
-
-def _check_metadata(documents: Documents, file: model.EnvironmentFile) -> None:
-    """Our keys in `metadata`: known, and together they make scopes."""
-    clean = True
-    for i, resource in enumerate(file.resources):
-        for key in resource.metadata:
-            if key.startswith("akotf.") and key not in METADATA_KEYS:
-                clean = False
-                documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.{key}", f"unknown metadata key {key!r}",
-                                suggest(key, sorted(METADATA_KEYS)))  # fmt: skip
-        name = resource.metadata.get("akotf.scope", "a")
-        if not isinstance(name, str) or not re.fullmatch(NAME, name):
-            path = f"resources.{i}.metadata.akotf.scope"
-            documents.fault(
-                "metadata",
-                ENVIRONMENT,
-                path,
-                f"{name!r} can't be a scope's name",
-                "use lower-case letters, digits and '-'",
-            )
-        try:
-            if clean:
-                derive_scopes(file.model_copy(update={"resources": (resource,)}))
-        except ValidationError as error:
-            for detail in error.errors(include_url=False):
-                message, remedy = explain(detail)
-                key = ".".join(map(str, detail["loc"]))
-                documents.fault(
-                    "metadata",
-                    ENVIRONMENT,
-                    f"resources.{i}.metadata",
-                    f"resource {resource.id}: {key}: {message}",
-                    remedy,
-                )
-        except ValueError as error:
-            documents.fault("metadata", ENVIRONMENT, f"resources.{i}.metadata.akotf.kind",
-                            f"resource {resource.id}: {error}", "write local, hpc or cloud")  # fmt: skip
 
 
 def _check_topology(
@@ -198,6 +144,7 @@ def _check_topology(
         documents.known(SCOPE, "networkTopologyId", scope.networkTopologyId, [file.id], "topology")
     _unique(documents, TOPOLOGY, "links", [link.id for link in file.links])
     for i, link in enumerate(file.links):
+        documents.known(TOPOLOGY, f"links.{i}.topologyId", link.topologyId, [file.id], "topology")
         if link.sourceResourceId == link.targetResourceId:
             documents.fault(
                 "reference", TOPOLOGY, f"links.{i}", f"link {link.id} joins {link.sourceResourceId} to itself"

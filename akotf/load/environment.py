@@ -10,6 +10,7 @@ from typing import Any
 from akotf.errors import ConfigError
 from akotf.gitsource.address import is_git
 from akotf.load import akoflow
+from akotf.load.documents import ENVIRONMENT, Documents
 from akotf.load.origins import Sources, default_places
 from akotf.load.overriding import overridden
 from akotf.load.parameters import Parameters, bind_parameters
@@ -24,6 +25,7 @@ from akotf.reading.bind import Bound, bind
 from akotf.reading.nodes import MapNode, Mark, Node, TextNode
 
 AKOTF = "akotf.yaml"
+OTHER_NAMES = ("akotf.yml", "Akotf.yaml", "akotf.json")  # that people give it; not read
 
 
 @dataclass
@@ -75,7 +77,9 @@ def load(
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}", where=str(folder), remedy=f"akotf init {folder}")
     if not (folder / AKOTF).exists():
-        raise ConfigError(f"{folder} has no {AKOTF}", where=str(folder), remedy=f"akotf init {folder}")
+        other = next((name for name in OTHER_NAMES if (folder / name).is_file()), "")
+        remedy = f"rename {other} to {AKOTF}" if other else f"akotf init {folder}"
+        raise ConfigError(f"{folder} has no {AKOTF}", where=str(folder), remedy=remedy)
     faults = _Faults()
     documents = akoflow.read_documents(folder, inside)
     faults.findings.extend(documents.findings)
@@ -97,7 +101,7 @@ def _state(
     spec: EnvironmentSpec,
     places: Mapping[str, Position],
     made: _Instance,
-    documents: akoflow.Documents,
+    documents: Documents,
 ) -> DesiredState:
     """What was read, joined: scopes from AkôFlow's resources, secrets of both sides, and who decided what."""
     assert made.template and made.written and made.rendered and made.run and made.run.value
@@ -120,7 +124,7 @@ def _state(
         template_folder=made.template.folder.resolve(),
         positions={**documents.positions, **derived, **made.run.positions, **places, **decided},
         origins=origins,
-        notes=tuple(notes),
+        notes=(*documents.notes, *notes),
     )
 
 
@@ -188,17 +192,15 @@ def _instantiate(
     return made
 
 
-def _with_scopes(
-    spec: EnvironmentSpec, documents: akoflow.Documents
-) -> tuple[EnvironmentSpec, dict[str, Position]]:
+def _with_scopes(spec: EnvironmentSpec, documents: Documents) -> tuple[EnvironmentSpec, dict[str, Position]]:
     """Scopes from the AkôFlow resources where akotf.yaml gives none; and where each of their settings stands."""
-    inventory = documents.models.get(akoflow.ENVIRONMENT)
+    inventory = documents.models.get(ENVIRONMENT)
     if spec.scopes or not isinstance(inventory, EnvironmentFile):
         return spec, {}
     places: dict[str, Position] = {}
     for index, resource in enumerate(inventory.resources):
         for path, written in written_at(resource, index).items():
-            place = documents.place(akoflow.ENVIRONMENT, written.removesuffix("."))
+            place = documents.place(ENVIRONMENT, written.removesuffix("."))
             if place is not None:
                 places.setdefault(path, place)
     return spec.model_copy(update={"scopes": derive_scopes(inventory)}), places

@@ -30,11 +30,10 @@ _PRECISIONS = {
 
 
 def check_conflicts(notes: Notes) -> None:
-    """Hyperparameters against what run.yaml declares, secrets against variables, budget against time; what loading noticed."""
+    """Hyperparameters against what run.yaml declares, budget against time, and what loading noticed."""
     notes.findings.extend(notes.state.notes)
     _hyperparameters(notes)
     _world(notes)
-    _secrets(notes)
     _budget(notes)
 
 
@@ -89,16 +88,6 @@ def _world(notes: Notes) -> None:
         notes.error("disagreement", here,
                     f"{here} is {_text(used)}, but {run.limits.nodes} nodes{notes.at('run.limits.nodes')} with {run.processes}"
                     f" processes{notes.at('run.processes')} are {world}", "remove it: the launcher tells the training")  # fmt: skip
-
-
-def _secrets(notes: Notes) -> None:
-    """A variable is a secret or a value in the open, not both."""
-    run = notes.state.run
-    for name in run.secrets:
-        if name in run.environment:
-            notes.error("secret-variable", f"run.secrets.{name}",
-                        f"{name} is a secret and also a variable of run.environment{notes.at(f'run.environment.{name}')}",
-                        "keep the secret, and remove the variable")  # fmt: skip
 
 
 def _budget(notes: Notes) -> None:

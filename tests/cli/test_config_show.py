@@ -91,6 +91,15 @@ class TestConfigShow:
         for words in ((), ("--json",)):
             assert "the-value-itself" not in show(capsys, *words)
 
+    def test_a_secret_that_was_written_out_is_not_shown(self, environment: Path, capsys: Any) -> None:
+        token = "hf_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA"  # the form of a Hugging Face token
+        run = environment.parent / "iac" / "tiny" / "1.0.0" / "run.yaml"
+        run.write_text(run.read_text().replace("environment: {", f"environment: {{TOKEN_OF_ALL: {token}, "))
+        for words in ((), ("--json",)):
+            said = show(capsys, *words)
+            assert token not in said
+            assert "a secret is written out" in said
+
     def test_the_table_fits_and_no_text_breaks_it(self, capsys: Any) -> None:
         text = show(capsys)
         assert all(len(line) <= WIDTH for line in text.splitlines())

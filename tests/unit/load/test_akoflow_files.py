@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from akotf.load.akoflow import Documents, read_documents
+from akotf.load.akoflow import read_documents
+from akotf.load.documents import Documents
 from akotf.load.environment import inside, load
 from akotf.model.akoflow import EnvironmentFile
 from akotf.model.akoflow_scopes import derive_scopes
@@ -84,6 +85,19 @@ def test_the_four_files_are_read_with_akoflows_defaults(tmp_path: Path) -> None:
     assert documents.data["environment.yaml"]["resources"][1]["metadata"]["someone.else"] == "kept"
 
 
+@pytest.mark.parametrize("name", ["environment.yml", "Environment.yaml", "environment.json"])
+def test_a_file_of_another_name_is_not_read_and_that_is_told(name: str, tmp_path: Path) -> None:
+    assert read(tmp_path).notes == []
+    (tmp_path / name).write_text("nonsense: [")
+    (note,) = read(tmp_path).notes
+    assert (note.rule, note.severity, note.position.file) == (
+        "akoflow/file-name",
+        "warning",
+        str(tmp_path / name),
+    )
+    assert note.remedy.startswith("rename it to environment.yaml")
+
+
 def test_null_is_absent_as_in_go(tmp_path: Path) -> None:
     assert read(tmp_path, topology=("links:", "metadata: null\nlinks:")).findings == []
 
@@ -102,7 +116,16 @@ def test_null_is_absent_as_in_go(tmp_path: Path) -> None:
         ("environment", "environmentId: lab,", "environmentId: lib,", "akoflow/reference", "version.environmentId"),
         ("environment", "id: vm-b", "id: vm-a", "akoflow/duplicate", "resources.3.id"),
         ("environment", "akotf.gpus:", "akotf.gpsu:", "akoflow/metadata", "resources.1.metadata.akotf.gpsu"),
-        ("environment", "A100-80GB", "A100", "akoflow/metadata", "resources.1.metadata"),
+        ("environment", "A100-80GB", "A100", "akoflow/metadata", "resources.1.metadata.akotf.gpu"),
+        ("environment", "akotf.gpus: 4", "akotf.gpus: true", "akoflow/metadata", "resources.1.metadata.akotf.gpus"),
+        ("environment", "akotf.gpus: 4", "akotf.gpus: '4'", "akoflow/metadata", "resources.1.metadata.akotf.gpus"),
+        ("environment", "akotf.gpus: 4", "akotf.gpus: 1_0", "akoflow/metadata", "resources.1.metadata.akotf.gpus"),
+        ("environment", "akotf.nodes: 2", "akotf.nodes: 0", "akoflow/metadata", "resources.1.metadata.akotf.nodes"),
+        ("environment", "akotf.nodes: 2", "akotf.partition: 2024", "akoflow/metadata", "resources.1.metadata.akotf.partition"),
+        ("environment", "akotf.market: [spot]", "akotf.market: spot", "akoflow/metadata", "resources.2.metadata.akotf.market"),
+        ("environment", "akotf.market: [spot]", "akotf.market: [cheap]", "akoflow/metadata", "resources.2.metadata.akotf.market"),
+        ("environment", "0.60 USD/gpu/h", "0.60 USD", "akoflow/metadata", "resources.1.metadata.akotf.price"),
+        ("topology", "{id: l, source", "{id: l, topologyId: z, source", "akoflow/reference", "links.0.topologyId"),
         ("environment", "akotf.scope: campus", "akotf.scope: The Campus", "akoflow/metadata", "resources.1.metadata.akotf.scope"),
         ("scope", "[lab-v1]", "[lab-v2]", "akoflow/reference", "environmentVersionIds.0"),
         ("scope", "[lab-v1]", "[]", "config/value", "environmentVersionIds"),

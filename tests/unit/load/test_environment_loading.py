@@ -68,6 +68,14 @@ def test_nothing_there_says_how_to_begin(tmp_path: Path, catalogue: Path) -> Non
         assert caught.value.remedy == f"akotf init {folder}"
 
 
+def test_akotf_yaml_by_another_name_is_told(catalogue: Path, environment: Write) -> None:
+    folder = environment()
+    (folder / "akotf.yaml").rename(folder / "akotf.yml")
+    with pytest.raises(ConfigError) as caught:
+        load(folder, catalogues=[catalogue])
+    assert caught.value.remedy == "rename akotf.yml to akotf.yaml"
+
+
 def test_faults_of_all_files_come_at_once(catalogue: Path, environment: Write) -> None:
     folder = environment(
         "parameters: {steps: 0, stepz: 1}\nlabls: {}\n",

@@ -69,8 +69,6 @@ CASES: list[tuple[str, list[tuple[str, str, str]]]] = [
     ("disagreement", [(R, "  learning_rate: 1e-3", "  learning_rate: 1e-3\n  precision: §16-mixed")]),
     ("disagreement", [(R, "  learning_rate: 1e-3", "  learning_rate: 1e-3\n  world_size: §4")]),
     ("disagreement", [(R, "  learning_rate: 1e-3", "  learning_rate: 1e-3\n  nodes: §4")]),
-    ("secret-variable", [(R, "environment:\n", "secrets: {TOKEN: §env:A}\nenvironment:\n  TOKEN: ¤x\n")]),
-    ("secret-variable", [(A, "objective:", "secrets: {TOKEN: §env:A}\nobjective:"), (R, "environment:\n", "environment:\n  TOKEN: x\n")]),
     ("secret-conflict", [(A, "objective:", "secrets: {TOKEN: §env:A}\nobjective:"), (R, "environment:\n", "secrets: {TOKEN: ¤env:B}\nenvironment:\n")]),
     ("budget", [(A, "0.60 USD/gpu/h", "§101 USD/gpu/h"), (A, "budget: 100", "budget: ¤100")]),
     # launchers

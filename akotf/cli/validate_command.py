@@ -73,7 +73,7 @@ def _report(arguments: argparse.Namespace, folders: Sequence[Path]) -> Validatio
         catalogues=catalogues,
         rules=_rules_for,
         opener=_opened,
-        cache=cache_folder() / "templates",
+        cache=cache_folder(),
         today=dt.datetime.now(dt.UTC).date(),
         overrides=parameters_of(arguments),
         fail_on=frozenset({Severity.ERROR} | ({Severity.WARNING} if arguments.fail_on == "warning" else set())),

@@ -100,7 +100,7 @@ def verify_lock(environment: Path, reference: str, catalogues: Sequence[Path], c
         address = parse_address(reference)
         words = remote.moved(address, template.ref, resolve(address))
     except (ConfigError, IntegrityError) as error:
-        rule = "template/changed" if isinstance(error, IntegrityError) else "template/lock"
+        rule = "template/changed" if isinstance(error, IntegrityError) else "config/template"
         own = Finding(rule=rule, message=error.message, position=place, path="template", remedy=error.remedy)
         return list(error.findings if isinstance(error, ConfigError) else ()) or [own]
     if not words:

@@ -10,6 +10,7 @@ from typing import Any
 
 from akotf.errors import ConfigError, IntegrityError
 from akotf.facts.files import write_atomic
+from akotf.gitsource.address import is_git, parse_address
 from akotf.load.catalogue import read_lock, write_lock
 from akotf.load.comparison import Change, ParameterChange, compare_parameters, compare_states
 from akotf.load.environment import AKOTF, inside, load
@@ -56,13 +57,13 @@ def prepare(
     """
     path = inside(folder, AKOTF)
     text = path.read_bytes()
-    before = asked_template(folder).text
+    asked = asked_template(folder).text
     template = find_template(reference, catalogues, cache)
     refuse_moved(template, folder, accept_moved=accept_moved)
     reference = template.reference
     old, previous, trouble = None, None, ""
     try:
-        previous = open_template(before, catalogues, environment=folder, cache=cache)
+        previous = open_template(asked, catalogues, environment=folder, cache=cache)
         old = load(folder, catalogues=catalogues, cache=cache, template=previous)
     except (ConfigError, IntegrityError) as error:
         trouble = error.message
@@ -73,9 +74,17 @@ def prepare(
     except ConfigError as error:
         fault = error
     return Upgrade(
-        folder=folder, before=before, reference=reference, template=template, old=old, trouble=trouble, text=text,
+        folder=folder, before=_told(asked), reference=reference, template=template, old=old, trouble=trouble, text=text,
         parameters=compare_parameters(previous, template) if previous else (), new=new, error=fault,
     )  # fmt: skip
+
+
+def _told(reference: str) -> str:
+    """A reference for people: one from git that is refused may hold a credential, and is not repeated."""
+    try:
+        return str(parse_address(reference)) if is_git(reference) else reference
+    except ConfigError:
+        return "an address in git that is refused"
 
 
 def write(upgrade: Upgrade) -> None:

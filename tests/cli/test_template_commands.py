@@ -1,29 +1,66 @@
-"""`akotf template` and `akotf upgrade` as programs: on a project of its own, with a real git repository."""
+"""`akotf template` and `akotf upgrade` as people call them: on a project of its own, with a real git repository."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from akotf.cli import main
+from akotf.load.init import init
 from akotf.model.journal import Actor
 from akotf.model.layout import Layout
 from akotf.store.journal import SqliteJournal
 from akotf.testing.doubles import FakeClock
+from akotf.wiring import PACKAGED
+
+
+class Done(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+class Commands:
+    """akotf called in this process, on a project with an environment `trial`: a process each would take too long."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+        self.environment = folder / "environments" / "trial"
+        for kind in ("iac", "modules", "policies"):
+            shutil.copytree(PACKAGED / kind, folder / kind)
+        init(self.environment, "trial", (folder / "iac",))
+
+    def akotf(self, *arguments: str, code: int | None = 0) -> Done:
+        """Run to the end; fails, with all that was said, when the exit code is another (None: any will do)."""
+        self.capsys.readouterr()
+        returned = main(arguments)
+        done = Done(*self.capsys.readouterr())
+        assert code is None or returned == code, f"akotf {' '.join(arguments)} exits {returned}\n{done}"
+        return done
+
+    def json(self, *arguments: str, code: int | None = 0) -> Any:
+        """The JSON document of a command; stdout holds nothing else."""
+        return json.loads(self.akotf(*arguments, "--json", code=code).stdout)
 
 
 @pytest.fixture
-def project(new_project: Any) -> Any:
-    return new_project()
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
+    (tmp_path / "it").mkdir()
+    monkeypatch.chdir(tmp_path / "it")
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # no terminal
+    return Commands(tmp_path / "it", capsys)
 
 
 @pytest.fixture
-def newer(project: Any) -> Path:
+def newer(project: Commands) -> Path:
     """gpu-training@1.1.0, published: another default of `batch`, a new parameter."""
     folder = project.folder / "iac" / "gpu-training" / "1.1.0"
     shutil.copytree(folder.parent / "1.0.0", folder)
@@ -41,15 +78,25 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def git(folder: Path, *arguments: str) -> str:
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-    names = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    names = {
+        f"GIT_{who}_{what}": "test@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
     done = subprocess.run(
         ["git", "-C", str(folder), *arguments], env=own | names, capture_output=True, text=True, check=True
     )  # fmt: skip
     return done.stdout.strip()
 
 
+def baseline(project: Commands) -> str:
+    """The digest that the environment's runs are held to."""
+    (told,) = project.json("validate", str(project.environment))["environments"]
+    return str(told["baseline"])
+
+
 @pytest.fixture
-def upstream(project: Any) -> Path:
+def upstream(project: Commands) -> Path:
     """A repository with the template, tagged v1; the project allows it."""
     folder = project.folder / "upstream"
     shutil.copytree(project.folder / "iac" / "gpu-training" / "1.0.0", folder / "gpu")
@@ -61,14 +108,20 @@ def upstream(project: Any) -> Path:
     return folder
 
 
-def test_a_published_version_that_changed_stops_every_command_that_uses_it(project: Any) -> None:
+def test_a_published_version_that_changed_stops_every_command_that_uses_it(project: Commands) -> None:
     with (project.folder / "iac/gpu-training/1.0.0/terraform/local/main.tf").open("a") as file:
         file.write("# one more line\n")
     environment = str(project.environment)
-    (changed,) = project.json("template", "verify", code=1)["findings"]
-    assert changed["rule"] == "template/changed"
+    found = project.json("template", "verify", code=1)[
+        "findings"
+    ]  # the version, and the environment pinned to it
+    assert {(f["rule"], Path(f["position"]["file"]).name) for f in found} == {
+        ("template/changed", "template.yaml"), ("template/changed", "akotf.lock"),
+    }  # fmt: skip
+    (told,) = project.json("validate", environment, code=1)["environments"]
+    assert "not what was published" in json.dumps(told)
     for command in (
-        ["validate", environment], ["plan", environment], ["apply", environment, "-y"], ["template", "lock", environment],
+        ["plan", environment], ["apply", environment, "-y"], ["template", "lock", environment],
         ["template", "show", "gpu-training@1.0.0"], ["upgrade", environment, "gpu-training@1.0.0"],
     ):  # fmt: skip
         error = project.json(*command, code=1)["error"]
@@ -78,30 +131,34 @@ def test_a_published_version_that_changed_stops_every_command_that_uses_it(proje
     assert not (project.environment / ".akotf" / "workstation").exists()
 
 
-def test_two_versions_are_compared(project: Any, newer: Path) -> None:
+def test_two_versions_are_compared(project: Commands, newer: Path) -> None:
     said = project.akotf("template", "diff", "gpu-training@1.0.0", "gpu-training@1.1.0").stdout
     assert "changed  batch default: 32 sequences -> 64 sequences" in said
     assert "added    pause (duration, default 5m)" in said
     assert "+++" not in said
-    patched = project.akotf("template", "diff", "gpu-training@1.0.0", str(newer), "--patch", "--detailed-exitcode", code=2)
+    patched = project.akotf(
+        "template", "diff", "gpu-training@1.0.0", str(newer), "--patch", "--detailed-exitcode", code=2
+    )
     assert "-release: 1.0.0\n+release: 1.1.0\n" in patched.stdout
     data = project.json("template", "diff", str(project.environment), "gpu-training@1.1.0")
     assert {p["name"]: p["change"] for p in data["parameters"]} == {"batch": "changed", "pause": "added"}
     assert [f["path"] for f in data["files"]] == ["template.yaml"]
     assert data["same"] is False
-    assert project.json("template", "diff", "gpu-training@1.0.0", "gpu-training@1.0.0", "--detailed-exitcode")["same"]
+    assert project.json(
+        "template", "diff", "gpu-training@1.0.0", "gpu-training@1.0.0", "--detailed-exitcode"
+    )["same"]
 
 
-def test_an_upgrade_is_shown_before_it_is_done(project: Any, newer: Path) -> None:
+def test_an_upgrade_is_shown_before_it_is_done(project: Commands, newer: Path) -> None:
     environment, file = str(project.environment), project.environment / "akotf.yaml"
     crlf = file.read_bytes().replace(b"\n", b"\r\n")
     file.write_bytes(crlf)
-    before = project.json("validate", environment)["baseline"]
+    before = baseline(project)
     shown = project.akotf("upgrade", environment, "gpu-training@1.1.0", "--detailed-exitcode", code=2)
     assert "hyperparameters.batch: 32 -> 64" in shown.stdout
     assert "nothing was written" in shown.stderr
     assert file.read_bytes() == crlf
-    assert project.akotf("upgrade", environment, "gpu-training@1.1.0").returncode == 0
+    project.akotf("upgrade", environment, "gpu-training@1.1.0")
     assert not Layout(project.environment).journal.exists()
 
     layout = Layout(project.environment)
@@ -111,8 +168,10 @@ def test_an_upgrade_is_shown_before_it_is_done(project: Any, newer: Path) -> Non
     data = project.json("upgrade", environment, "gpu-training@1.1.0", "-y", "--detailed-exitcode")
     assert (data["upgraded"], data["baseline"]["old"]) == (True, before)
     assert data["changes"]["baseline"] == [{"path": "hyperparameters.batch", "old": 32, "new": 64}]
-    assert file.read_bytes() == crlf.replace(b"template: gpu-training@1.0.0 ", b"template: gpu-training@1.1.0 ")
-    assert project.json("validate", environment)["baseline"] == data["baseline"]["new"] != before
+    assert file.read_bytes() == crlf.replace(
+        b"template: gpu-training@1.0.0 ", b"template: gpu-training@1.1.0 "
+    )
+    assert baseline(project) == data["baseline"]["new"] != before
     (entry,) = journal.entries(kind="environment.upgraded")
     assert (entry.body["from"], entry.body["to"]) == ("gpu-training@1.0.0", "gpu-training@1.1.0")
     assert entry.body["baseline"] == data["baseline"]["new"]
@@ -120,7 +179,7 @@ def test_an_upgrade_is_shown_before_it_is_done(project: Any, newer: Path) -> Non
     assert "nothing to do" in again.stderr
 
 
-def test_an_upgrade_that_the_environment_does_not_fit_writes_nothing(project: Any, newer: Path) -> None:
+def test_an_upgrade_that_the_environment_does_not_fit_writes_nothing(project: Commands, newer: Path) -> None:
     edit(newer / "template.yaml", "  heads: ", "  renamed: ")
     edit(newer / "run.yaml", '"{{ heads }}"', '"{{ renamed }}"')
     (project.folder / "iac" / "index.lock").unlink()
@@ -132,9 +191,11 @@ def test_an_upgrade_that_the_environment_does_not_fit_writes_nothing(project: An
     assert (project.environment / "akotf.yaml").read_bytes() == before
 
 
-def test_a_template_from_git_is_locked_used_offline_and_held_to_its_tag(project: Any, upstream: Path) -> None:
+def test_a_template_from_git_is_locked_used_offline_and_held_to_its_tag(
+    project: Commands, upstream: Path
+) -> None:
     environment, file = str(project.environment), project.environment / "akotf.yaml"
-    before = project.json("validate", environment)["baseline"]
+    before = baseline(project)
     edit(file, "gpu-training@1.0.0 ", f"git+file://{upstream}//gpu?ref=v1 ")
     assert "akotf template lock" in project.akotf("validate", environment, code=1).stderr
     first = git(upstream, "rev-parse", "v1")
@@ -143,7 +204,7 @@ def test_a_template_from_git_is_locked_used_offline_and_held_to_its_tag(project:
     assert json.loads((project.environment / "akotf.lock").read_text())["template"]["commit"] == first
 
     aside = upstream.rename(upstream.with_name("gone"))  # offline
-    assert project.json("validate", environment)["baseline"] == before
+    assert baseline(project) == before
     aside.rename(upstream)
 
     edit(upstream / "gpu" / "template.yaml", "default: 32,", "default: 64,")
@@ -156,15 +217,20 @@ def test_a_template_from_git_is_locked_used_offline_and_held_to_its_tag(project:
     assert second in moved["message"]
     assert [f["rule"] for f in project.json("template", "verify", code=1)["findings"]] == ["template/moved"]
     assert first in project.akotf("template", "lock", environment, code=1).stderr
-    assert project.json("validate", environment)["baseline"] == before
-    assert "has moved" in project.akotf("upgrade", environment, f"git+file://{upstream}//gpu?ref=v1", "-y", code=1).stderr
+    assert baseline(project) == before
+    assert (
+        "has moved"
+        in project.akotf("upgrade", environment, f"git+file://{upstream}//gpu?ref=v1", "-y", code=1).stderr
+    )
     assert project.json("template", "lock", environment, "--accept-moved")["commit"] == second
-    assert project.json("validate", environment)["baseline"] != before
+    assert baseline(project) != before
 
 
-def test_an_upgrade_to_git_and_what_is_not_allowed(project: Any, upstream: Path) -> None:
+def test_an_upgrade_to_git_and_what_is_not_allowed(project: Commands, upstream: Path) -> None:
     environment, reference = str(project.environment), f"git+file://{upstream}//gpu?ref=v1"
-    said = project.akotf("upgrade", environment, f"git+file://{project.folder}/other//gpu?ref=v1", "-y", code=1).stderr
+    said = project.akotf(
+        "upgrade", environment, f"git+file://{project.folder}/other//gpu?ref=v1", "-y", code=1
+    ).stderr
     assert "may not be fetched" in said
     assert "iac/sources.yaml" in said
     data = project.json("upgrade", environment, reference, "-y")
@@ -174,7 +240,7 @@ def test_an_upgrade_to_git_and_what_is_not_allowed(project: Any, upstream: Path)
     assert "commit" in project.akotf("template", "show", environment).stdout
 
 
-def test_what_must_not_be_shown_is_not_shown(project: Any) -> None:
+def test_what_must_not_be_shown_is_not_shown(project: Commands) -> None:
     draft = project.folder / "iac" / "gpu-training" / "2.0.0"
     shutil.copytree(draft.parent / "1.0.0", draft)
     edit(draft / "template.yaml", "release: 1.0.0", "release: 2.0.0")
@@ -189,7 +255,11 @@ def test_what_must_not_be_shown_is_not_shown(project: Any) -> None:
     told = [done.stdout, done.stderr, project.akotf("validate", environment, "--json", code=1).stdout]
     edit(file, "  token: hunter2-and-more\n", "")
     edit(file, "gpu-training@2.0.0 ", "git+https://bob:hunter2@git.example.com/o/r//t?ref=v1 ")
-    for command in (["validate", environment], ["template", "lock", environment], ["upgrade", environment, "gpu-training@1.0.0"]):
+    for command in (
+        ["validate", environment],
+        ["template", "lock", environment],
+        ["upgrade", environment, "gpu-training@1.0.0"],
+    ):
         done = project.akotf(*command, code=None)
         told += [done.stdout, done.stderr]
     edit(draft / "template.yaml", "secret: true}", "secret: true, default: hunter2}")
@@ -200,6 +270,10 @@ def test_what_must_not_be_shown_is_not_shown(project: Any) -> None:
     assert [text for text in told if "hunter2" in text] == []
 
 
-def test_targets_are_counted(project: Any) -> None:
-    for command, words in (("diff gpu-training@1.0.0", "two targets"), ("show", "one target"), ("list x", "no target")):
+def test_targets_are_counted(project: Commands) -> None:
+    for command, words in (
+        ("diff gpu-training@1.0.0", "two targets"),
+        ("show", "one target"),
+        ("list x", "no target"),
+    ):
         assert words in project.akotf("template", *command.split(), code=1).stderr

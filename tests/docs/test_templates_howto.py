@@ -15,7 +15,9 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "how-to" / "templates.md"
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="the page makes a git repository, and git is not here")
+@pytest.mark.skipif(
+    shutil.which("git") is None, reason="the page makes a git repository, and git is not here"
+)
 def test_the_page_on_templates_is_run_as_it_is_written(tmp_path: Path) -> None:
     work, programs = tmp_path / "work", tmp_path / "bin"
     for kind in ("iac", "modules", "policies"):

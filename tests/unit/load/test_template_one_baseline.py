@@ -18,10 +18,16 @@ from akotf.render.tree import render
 from akotf.render.values import FILE
 
 #: Machines as different as they come: (scope, host, CPUs, bytes of memory).
-CLUSTERS = (("alpha", "desk", 2, 16 * 2**30), ("beta", "node-07", 64, 512 * 2**30), ("gamma", "kiste", 8, 32 * 2**30))
+CLUSTERS = (
+    ("alpha", "desk", 2, 16 * 2**30),
+    ("beta", "node-07", 64, 512 * 2**30),
+    ("gamma", "kiste", 8, 32 * 2**30),
+)
 
 
-def rendered(world: Any, scope: str, host: str, cpus: int, memory: int, gpus: Mapping[str, int]) -> dict[str, Any]:
+def rendered(
+    world: Any, scope: str, host: str, cpus: int, memory: int, gpus: Mapping[str, int]
+) -> dict[str, Any]:
     """The variables that Terraform is given for a scope, planned on a machine with these facts."""
     machine = {"hostname": host, "cpus": cpus, "memory": memory, "gpus": dict(gpus)}
     session = replace(world.session, machine=lambda: machine)
@@ -42,7 +48,10 @@ def rendered(world: Any, scope: str, host: str, cpus: int, memory: int, gpus: Ma
 def differences(documents: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """`GROUP.NAME` of everything approved that is not the same in all of them, and `digest`."""
     names = {
-        (group, name) for d in documents.values() for group, values in d["baseline"].items() for name in values
+        (group, name)
+        for d in documents.values()
+        for group, values in d["baseline"].items()
+        for name in values
     }
     different = [
         f"{group}.{name}" for group, name in sorted(names)
@@ -54,7 +63,9 @@ def differences(documents: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 @pytest.fixture
 def clusters(world: Any) -> Any:
-    world.edit("  workstation: {kind: local}", "\n".join(f"  {scope}: {{kind: local}}" for scope, *_ in CLUSTERS))
+    world.edit(
+        "  workstation: {kind: local}", "\n".join(f"  {scope}: {{kind: local}}" for scope, *_ in CLUSTERS)
+    )
     world.edit("labels:", "labels:\n  team: vision")
     return world
 
@@ -67,7 +78,9 @@ def test_every_cluster_is_given_the_same_hyperparameters_limits_and_variables(cl
     assert json.loads(groups["environment"]["OMP_NUM_THREADS"]) == "2"
     assert {"open_files", "cpus", "memory"} <= groups["limits"].keys()
     # What is of the place is of the place: nothing else may differ.
-    own = {key for key in found["alpha"] if len({json.dumps(d[key], sort_keys=True) for d in found.values()}) > 1}
+    own = {
+        key for key in found["alpha"] if len({json.dumps(d[key], sort_keys=True) for d in found.values()}) > 1
+    }
     assert own == {"deployment", "digests", "node_directory"}
 
 
@@ -98,7 +111,9 @@ def test_a_difference_between_two_clusters_is_found(clusters: Any, old: str, new
     assert named[0].old != named[0].new
 
 
-def test_a_variable_of_the_process_that_differs_is_found(clusters: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_of_the_process_that_differs_is_found(
+    clusters: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = {scope: rendered(clusters, scope, *facts, {}) for scope, *facts in CLUSTERS[:2]}
     found["beta"]["baseline"]["environment"]["OMP_NUM_THREADS"] = json.dumps("4")
     assert differences(found) == ["environment.OMP_NUM_THREADS"]

@@ -37,7 +37,9 @@ class AwsReader:
         parts = reference.location.split(":")
         region = parts[3] if parts[0] == "arn" else None
         with _told():
-            client = self._boto3.client("secretsmanager", region_name=region, config=self._config)
+            # A session of its own: boto3's default one would keep the credentials of hours ago in a long monitor.
+            session = self._boto3.Session()
+            client = session.client("secretsmanager", region_name=region, config=self._config)
             try:
                 answer: dict[str, Any] = client.get_secret_value(SecretId=reference.location)
             finally:

@@ -24,10 +24,13 @@ class GcpReader:
                 warnings.simplefilter(
                     "ignore", FutureWarning
                 )  # of the end of some Python's support, years ahead
+                from google.api_core import retry
                 from google.cloud import secretmanager
         except ImportError:
             raise missing("google-cloud-secret-manager", "gcp") from None
         self._client = secretmanager.SecretManagerServiceClient
+        # The SDK's own would go on for a minute.
+        self._retry = retry.Retry(initial=0.3, multiplier=2.0, timeout=2.0)
 
     def read(self, reference: Reference) -> bytes:
         """The payload's bytes."""
@@ -41,7 +44,7 @@ class GcpReader:
         if parts[2] == "locations":  # regional secrets are served by their region only
             options["api_endpoint"] = f"secretmanager.{parts[3]}.rep.googleapis.com"
         with _told(), self._client(transport="rest", client_options=options) as client:
-            answer = client.access_secret_version(name=name, timeout=READ_TIMEOUT)
+            answer = client.access_secret_version(name=name, timeout=READ_TIMEOUT, retry=self._retry)
         return bytes(answer.payload.data)
 
 

@@ -42,15 +42,19 @@ class FileReader:
         try:
             # O_NONBLOCK: a pipe in its place must not hang akotf
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                self._check(path, os.fstat(descriptor))
+                data = os.read(
+                    descriptor, LARGEST + 3
+                )  # of a regular file, this is all there is up to that size
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
             raise Unresolved(f"there is no file {path}", "write the secret into it, mode 0600") from None
         except OSError as error:
             raise Unresolved(
                 f"{path} can't be read: {error.strerror}", "let akotf's user read it, and nobody else"
             ) from None
-        with os.fdopen(descriptor, "rb") as file:
-            self._check(path, os.fstat(file.fileno()))
-            data = file.read(LARGEST + 3)
         return data[:-2] if data.endswith(b"\r\n") else data.removesuffix(b"\n")
 
     def _path(self, location: str) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from akotf.load import rendering
+from akotf.load import expressions, rendering
 from akotf.load.expressions import MAX_TEXT, Outcome, evaluate
 from akotf.load.rendering import Rendered, render
 from akotf.reading import yaml
@@ -240,3 +241,13 @@ def test_a_value_from_one_parameter_takes_the_place_where_the_environment_wrote_
     assert result.node.get("a").mark == place
     assert result.node.get("b").mark == Mark("run.yaml", 2, 4)
     assert result.uses == {("a",): ("steps",), ("b",): ("gpus", "steps")}
+
+
+def test_the_guide_lists_what_the_language_has() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "text-and-paths.md").read_text()
+    filters, methods = re.search(
+        r"Filters: (.*?)\. Methods of texts: (.*?)\. A result", page, re.DOTALL
+    ).groups()
+    assert set(re.findall(r"`(\w+)`", filters)) == expressions._FILTERS
+    assert set(re.findall(r"`(\w+)`", methods)) == expressions._METHODS
+    assert f"at most {MAX_TEXT:,} characters" in page

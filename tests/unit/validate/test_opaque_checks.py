@@ -15,7 +15,7 @@ from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
 from akotf.model.finding import Severity
 from akotf.validate.check import check
 from akotf.validate.files import path_fault
-from akotf.validate.texts import MAX_STRING
+from akotf.validate.texts import MAX_STRING, MAX_TOTAL, RESERVED
 
 ROOT = Path(__file__).parents[3]
 DECOMPOSED = unicodedata.normalize("NFD", "é")
@@ -235,3 +235,9 @@ def test_the_environment_may_be_reached_through_a_link(
     link = tmp_path_factory.mktemp("elsewhere") / "link"
     link.symlink_to(state.folder)
     assert found(state.model_copy(update={"folder": link})) == []
+
+
+def test_the_guide_says_these_limits() -> None:
+    page = (ROOT / "docs" / "how-to" / "text-and-paths.md").read_text()
+    assert f"more than {MAX_STRING:,} bytes" in page
+    assert f"more than {MAX_TOTAL - RESERVED:,} bytes" in page

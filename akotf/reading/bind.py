@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import functools
 import types
 import typing
 from collections.abc import Iterator
@@ -17,9 +15,13 @@ from akotf.reading import leaves
 from akotf.reading.leaves import Fault
 from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
 from akotf.reading.scalars import NULLS, resolve
+from akotf.reading.words import fields, misplaced, nearest, suggest
+
+__all__ = ["Bound", "bind", "plain", "suggest"]
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
+_SHORT = 60  # characters of a value that a remedy repeats
 _MISSING = object()  # in place of a value that has a fault
 
 
@@ -38,7 +40,7 @@ def bind(node: Node, model: type[M], *, prefix: str = "", null_is_absent: bool =
     `prefix` leads every dotted path. With `null_is_absent` a null means that the key isn't there (Go's decoding,
     which AkôFlow's files follow); else it is a fault.
     """
-    reader = _Reader((prefix,) if prefix else (), null_is_absent)
+    reader = _Reader((prefix,) if prefix else (), null_is_absent, model)
     data = reader.model(node, model, reader.prefix)
     value: M | None = None
     if data is not _MISSING:
@@ -63,28 +65,11 @@ def plain(node: Node) -> Any:
     return resolve(node)
 
 
-def suggest(word: str, known: list[str]) -> str:
-    """`did you mean 'gpus'?`, or the words that are allowed."""
-    folded = {k.lower().replace("-", "_"): k for k in known}
-    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {folded[near[0]]!r}?"
-    return f"allowed here: {', '.join(known)}" if known else "remove it"
-
-
-@functools.cache
-def _fields(model: type[BaseModel]) -> dict[str, tuple[Any, tuple[Any, ...], bool]]:
-    """Written name -> annotation, metadata, required."""
-    return {
-        info.alias or name: (info.annotation, tuple(info.metadata), info.is_required())
-        for name, info in model.model_fields.items()
-    }
-
-
 @dataclass
 class _Reader:
     prefix: Path
     null_is_absent: bool
+    root: type[BaseModel]
     findings: list[Finding] = field(default_factory=list)
     marks: dict[Path, Mark] = field(default_factory=dict)
     faulty: set[Path] = field(default_factory=set)
@@ -110,30 +95,33 @@ class _Reader:
             return self.fault("type", path, node.mark, f"{what} must be a mapping, not {_kind(node)}",
                               "write key: value lines")  # fmt: skip
         self.marks[path] = node.mark
-        fields = _fields(model)
+        known = fields(model)
         data = {}
         for key, entry in node.entries.items():
             inner = (*path, key)
-            if key not in fields:
-                self.fault(
-                    "unknown-key",
-                    inner,
-                    entry.mark,
-                    f"unknown key {dotted(inner)!r}",
-                    suggest(key, list(fields)),
-                )
+            if key not in known:
+                self.fault("unknown-key", inner, entry.mark, f"unknown key {dotted(inner)!r}",
+                           self.meant(key, list(known), path))  # fmt: skip
                 continue
-            annotation, metadata, _ = fields[key]
+            annotation, metadata, _ = known[key]
             if not (self.null_is_absent and _is_null(entry.value)):
                 value = self.value(entry.value, annotation, metadata, inner, entry.mark)
                 if value is not _MISSING:
                     data[key] = value
-        for key, (_, _, required) in fields.items():
+        for key, (_, _, required) in known.items():
             inner = (*path, key)
             if required and key not in data and inner not in self.faulty:
                 where = dotted(path) or "the document"
                 self.fault("missing-key", inner, node.mark, f"{where} lacks {key!r}", f"add {key}: ...")
         return data
+
+    def meant(self, key: str, known: list[str], path: Path) -> str:
+        """What to write for an unknown key: the word it is nearly, or where it belongs, or what may stand here."""
+        if near := nearest(key, known, 0.8):
+            return f"did you mean {near!r}?"
+        if ":" in key and (near := nearest(key.partition(":")[0], known, 0.8)):
+            return f"write a space after the colon: {near}: {key.partition(':')[2]}"
+        return misplaced(key, path[len(self.prefix) :], self.root) or suggest(key, known)
 
     def value(self, node: Node, annotation: Any, metadata: tuple[Any, ...], path: Path, key: Mark) -> Any:
         """A value of any annotation."""
@@ -144,8 +132,7 @@ class _Reader:
                 return None
             if annotation in (Any, object):
                 return None
-            return self.fault("needs-value", path, key, f"{dotted(path)} needs a value",
-                              "write one, or remove the line")  # fmt: skip
+            return self.fault("needs-value", path, key, f"{dotted(path)} needs a value", _value_remedy(path))
         if any(isinstance(m, BeforeValidator) for m in metadata):
             return self.leaf(node, leaves.unit, path)
         origin = typing.get_origin(annotation)
@@ -162,7 +149,8 @@ class _Reader:
     def leaf(self, node: Node, read: leaves.Read, path: Path) -> Any:
         """A scalar by its reader."""
         if not isinstance(node, (TextNode, ValueNode)):
-            return self.fault("type", path, node.mark, f"{dotted(path)} must be one value, not {_kind(node)}")
+            return self.fault("type", path, node.mark, f"{dotted(path)} must be one value, not {_kind(node)}",
+                              _single_remedy(node))  # fmt: skip
         try:
             return read(node)
         except Fault as fault:
@@ -171,10 +159,8 @@ class _Reader:
     def list(self, node: Node, item: Any, path: Path) -> Any:
         """A sequence of one type."""
         if not isinstance(node, ListNode):
-            remedy = f"write [{node.text}]" if isinstance(node, TextNode) else "write - item lines"
-            return self.fault(
-                "type", path, node.mark, f"{dotted(path)} must be a list, not {_kind(node)}", remedy
-            )
+            return self.fault("type", path, node.mark, f"{dotted(path)} must be a list, not {_kind(node)}",
+                              _list_remedy(node))  # fmt: skip
         values = [self.value(n, item, (), (*path, i), n.mark) for i, n in enumerate(node.items)]
         return _MISSING if any(v is _MISSING for v in values) else values
 
@@ -240,6 +226,32 @@ def _unwrap(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any,
             annotation = members[0]
         else:
             return annotation, metadata, optional
+
+
+def _value_remedy(path: Path) -> str:
+    name, colon, rest = str(path[-1] if path else "").partition(":")
+    if colon and name and rest and not rest.startswith("/"):
+        return f"write a space after the colon: {name}: {rest}"
+    return "write one, or remove the line"
+
+
+def _list_remedy(node: Node) -> str:
+    """A text, or a set such as `{a, b}`, as the list it was meant to be."""
+    if isinstance(node, TextNode):
+        return f"write [{node.text}]" if len(node.text) <= _SHORT else "write - item lines"
+    if isinstance(node, MapNode) and node.entries and all(_is_null(e.value) for e in node.entries.values()):
+        items = ", ".join(node.entries)
+        return f"write [{items}]" if len(items) <= _SHORT else "write - item lines"
+    return "write - item lines"
+
+
+def _single_remedy(node: Node) -> str:
+    if isinstance(node, ListNode) and len(node.items) == 1 and isinstance(node.items[0], TextNode):
+        text = node.items[0].text
+        return f"write {text}" if len(text) <= _SHORT else "write the item itself"
+    if isinstance(node, MapNode):
+        return "write one value, in quotes if it holds ': ' or brackets"
+    return "write one value, in quotes if it holds commas or brackets"
 
 
 def _is_null(node: Node) -> bool:

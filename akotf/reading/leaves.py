@@ -75,7 +75,7 @@ def integer(node: Leaf) -> int:
     try:
         value = read_integer(node.text)
     except ValueError as error:
-        raise Fault(str(error)) from error
+        raise Fault(str(error), "write a whole number of at most 18 digits") from error
     if value is None:
         raise Fault(f"{_spelt(node)} is not a whole number", "write decimal digits, such as 8")
     if not node.plain:
@@ -92,11 +92,11 @@ def number(node: Leaf) -> float:
             and math.isfinite(node.value)
         ):
             return float(node.value)
-        raise Fault(f"{node.value!r} is not a finite number")
+        raise Fault(f"{node.value!r} is not a finite number", "compute one, such as {{ steps * 0.1 }}")
     try:
         value = read_number(node.text)
     except ValueError as error:
-        raise Fault(str(error)) from error
+        raise Fault(str(error), "write a number between 1e-300 and 1e300, or 0") from error
     if value is None:
         raise Fault(f"{_spelt(node)} is not a finite number", "write a decimal number, such as 0.5 or 1e-4")
     if not node.plain:
@@ -120,7 +120,7 @@ def date(node: Leaf) -> dt.date:
         try:
             return dt.date.fromisoformat(written)
         except ValueError as error:
-            raise Fault(f"{shown(written)} is not a date: {error}") from error
+            raise Fault(f"{shown(written)} is not a date: {error}", "write a day of the calendar") from error
     raise Fault(f"{shown(written)} is not a date", "write year-month-day, such as 2026-10-01")
 
 
@@ -133,7 +133,7 @@ def scalar(node: Leaf) -> bool | int | float | str:
     if isinstance(value, str) and isinstance(node, TextNode) and node.plain and (remedy := doubt(value)):
         raise Fault(f"{shown(value)} may mean text or something else", remedy, "ambiguous-value")
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        raise Fault(f"{value!r} is no value")
+        raise Fault(f"{value!r} is no value", "compute a finite one")
     return value
 
 
@@ -160,20 +160,23 @@ def choice(options: tuple[Any, ...], node: Leaf) -> Any:
 
 def explain(detail: Any) -> tuple[str, str]:
     """Message and remedy of one of pydantic's error details."""
-    context, given = detail.get("ctx", {}), shown(str(detail["input"]))
+    context, given, kind = detail.get("ctx", {}), shown(str(detail["input"])), detail["type"]
     bounds = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "at most"),
               "greater_than": ("gt", "more than"), "less_than": ("lt", "less than")}  # fmt: skip
-    if detail["type"] in bounds:
-        key, words = bounds[detail["type"]]
+    if kind in bounds:
+        key, words = bounds[kind]
         return f"{detail['input']} must be {words} {context[key]}", f"write {words} {context[key]}"
-    if detail["type"] == "string_pattern_mismatch":
-        return (
-            f"{given} does not match {context['pattern']}",
-            "use lower-case letters, digits and '-', a letter first",
-        )
-    if detail["type"] == "too_short":
-        return "must not be empty", "write at least one item"
-    if detail["type"] == "value_error":
+    if kind == "string_pattern_mismatch":
+        return f"{given} does not match {context['pattern']}", _pattern_remedy(context["pattern"])
+    if kind in ("too_short", "string_too_short"):
+        return "must not be empty", "write at least one item" if kind == "too_short" else "write some text"
+    if kind == "value_error":
         message, _, remedy = str(context["error"]).partition("; ")
-        return message, remedy
-    return f"{given}: {detail['msg']}", ""
+        return message, remedy or "write another value"
+    return f"{given}: {detail['msg']}", "write another value"
+
+
+def _pattern_remedy(pattern: str) -> str:
+    if pattern.startswith("^[a-z]"):
+        return "use lower-case letters, digits and '-', a letter first"
+    return f"write a text that matches {pattern}"

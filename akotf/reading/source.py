@@ -49,7 +49,7 @@ def decode(data: bytes, file: str) -> str:
         raise Unreadable("encoding", f"byte 0x{data[error.start]:02x} is not UTF-8", place(before, len(before), file),
                          "save the file as UTF-8 (it may be Latin-1)") from error  # fmt: skip
     if match := _REFUSED.search(text):
-        raise Unreadable(*_refusal(match[0], place(text, match.start(), file)))
+        raise _refusal(match[0], place(text, match.start(), file))
     return text
 
 
@@ -64,7 +64,7 @@ def _wide(data: bytes) -> str:
     return {"x000": "UTF-32LE", "000x": "UTF-32BE", "x0x0": "UTF-16LE", "0x0x": "UTF-16BE"}.get(shape, "")
 
 
-def _refusal(character: str, mark: Mark) -> tuple[str, str, Mark, str]:
+def _refusal(character: str, mark: Mark) -> Unreadable:
     code = ord(character)
     escape = f"\\x{code:02X}" if code < 256 else f"\\u{code:04X}"
     what = f"the control character U+{code:04X}"
@@ -72,12 +72,8 @@ def _refusal(character: str, mark: Mark) -> tuple[str, str, Mark, str]:
         what = "a byte order mark (U+FEFF) after its beginning, as joined files do"
     elif "\u202a" <= character <= "\u2069":
         what = f"U+{code:04X}, which turns the direction of what a reader sees"
-    return (
-        "control-character",
-        f"the file holds {what}",
-        mark,
-        f'remove it, or write "{escape}" in double quotes',
-    )
+    return Unreadable("control-character", f"the file holds {what}", mark,
+                      f'remove it, or write "{escape}" in double quotes')  # fmt: skip
 
 
 def place(text: str, index: int, file: str) -> Mark:

@@ -51,7 +51,9 @@ class Planned:
 
 def load(s: Session, overrides: Mapping[str, Any] | None = None) -> DesiredState:
     """The desired state of the session's environment; ConfigError with all faults."""
-    return load_environment(s.layout.environment, catalogues=s.catalogues, overrides=overrides)
+    return load_environment(
+        s.layout.environment, catalogues=s.catalogues, overrides=overrides, cache=s.cache
+    )
 
 
 def validate(s: Session, state: DesiredState) -> tuple[tuple[Finding, ...], Judgement]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from akotf.errors import ConfigError
 from akotf.load import expressions, rendering
+from akotf.load.environment import load
 from akotf.load.expressions import MAX_TEXT, Outcome, evaluate
 from akotf.load.rendering import Rendered, render
 from akotf.reading import yaml
@@ -251,3 +254,28 @@ def test_the_guide_lists_what_the_language_has() -> None:
     assert set(re.findall(r"`(\w+)`", filters)) == expressions._FILTERS
     assert set(re.findall(r"`(\w+)`", methods)) == expressions._METHODS
     assert f"at most {MAX_TEXT:,} characters" in page
+
+
+def test_a_loaded_environment_tells_where_in_the_scalar(
+    catalogue: Path, environment: Callable[..., Path]
+) -> None:
+    run = catalogue / "tiny" / "1.0.0" / "run.yaml"
+    run.write_text(run.read_text().replace("run-{{ region }}-{{ steps }}", "run-{{ region }}-{{ stepz }}"))
+    with pytest.raises(ConfigError) as caught:
+        load(environment(), catalogues=[catalogue])
+    (finding,) = caught.value.findings
+    line = run.read_text().splitlines()[2]
+    assert finding.position is not None
+    assert (finding.position.line, finding.position.column) == (3, line.index("stepz") + 1)
+
+
+def test_parameters_are_text_whatever_they_look_like(
+    catalogue: Path, environment: Callable[..., Path]
+) -> None:
+    state = load(
+        environment("labels: {a: '{{ x }}', b: '{% if %}'}\n"),
+        catalogues=[catalogue],
+    )
+    assert state.environment.labels == {"a": "{{ x }}", "b": "{% if %}"}
+    assert state.run.command == ("python", "train.py", "{{ not rendered }}")
+    assert state.run.environment == {"LR": "1e-4", "KEEP": "${{ run.args }}"}

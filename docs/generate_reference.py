@@ -20,7 +20,7 @@ from typing import Any
 import annotated_types
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
-from reference_words import CHECKPOINTS, EXIT_CODES, HEARTBEAT, KINDS, RUN_EXTRA, VARIABLES
+from reference_words import CHECKPOINTS, EXIT_CODES, HEARTBEAT, KINDS, RUN_EXTRA, UNITS, VARIABLES
 
 import akotf
 from akotf import errors
@@ -62,6 +62,7 @@ def pages() -> dict[str, str]:
         "template-yaml.md": model_page("template.yaml", config.TemplateSpec),
         "run-yaml.md": model_page("run.yaml", config.RunSpec, RUN_EXTRA),
         "rule-yaml.md": model_page("rule.yaml", policy.Rule),
+        "units.md": units_page(),
         "heartbeat.md": model_page("Heartbeat and checkpoints", run.Progress, CHECKPOINTS, HEARTBEAT),
         "commands.md": commands_page(),
         "errors.md": errors_page(),
@@ -187,6 +188,23 @@ def _akotf_yaml_extra() -> str:
         "schedulable resources. akotf's extensions stand in a resource's `metadata`, where AkôFlow keeps them "
         "untouched:\n\n" + rows.strip()
     )
+
+
+# -- units ------------------------------------------------------------------------------------------------------------
+
+
+def units_page() -> str:
+    """How values with a unit are written, and the names of GPUs."""
+    cards = [
+        (f"`{name}`", units.format_bytes(gpu.memory), gpu.form or "any", ", ".join(f"`{a}`" for a in gpu.aliases), gpu.source)
+        for name, gpu in units.GPUS.items()
+    ]  # fmt: skip
+    return "\n\n".join([
+        "# Units and names", NOTE, UNITS, "## GPUs",
+        "Small and capital letters are the same, as are spaces, `-` and `_`; `NVIDIA` or `AMD` may stand before. A name that may be "
+        "several cards is refused with the choices. A name without the form asks for any form of that memory.",
+        table(("name", "memory", "form", "also", "source"), cards),
+    ]) + "\n"  # fmt: skip
 
 
 # -- commands ---------------------------------------------------------------------------------------------------------

@@ -90,3 +90,17 @@ The process gets exactly `environment`, and:
 | `AKOTF_RESUME_FROM` | folder of the checkpoint to go on from; only when resuming |
 | `AKOTF_DEVICES`, `CUDA_VISIBLE_DEVICES` | indices of the leased GPUs |
 | `PATH`, `HOME`, `LANG` | a floor, where `environment` does not set them |"""
+
+UNITS = """A value is taken when it can mean one thing only, and exactly or not at all: nothing is rounded. Everything else is
+refused with what to write instead.
+
+| what | written | refused, and why |
+|---|---|---|
+| size | `16 GiB`, `16GB`, `1.5 GiB`, `80Gi`, `100 B` | `16G`: 2^30 to Slurm, 10^9 to Kubernetes; `16 Gb`: bits; `16384`: no unit; a fraction of a byte |
+| duration | `90m`, `1h 30m`, `1.5h`, `500 ms`; Slurm's `6-12`, `6-12:30`, `6-00:00:00`, `100:00:00` and `10:00`, which are minutes and seconds; ISO 8601's `PT1H30M`, `P2W` | `90`: no unit (minutes to Slurm); `1:75:00`; `P1M`: months vary; finer than a millisecond; more than 36500 days |
+| money | `25 USD`, `USD 25`, `0.50 EUR` (ISO 4217) | `25`: no currency; `$25`: several countries' sign; `1,000 USD`; `25.001 USD`: finer than the coins |
+| price | `0.60 USD/gpu/h`, `12 USD/node/h` | `12 USD/h`: of what? |
+| bit rate | `100 Gbit/s`, `100 Gb/s`, `100 Gbps` | `12.5 GB/s`: networks count bits; `1e11`: no unit |
+| percentage | `95%`, `99.5 %` | `0.95`, `95`: which of the two? |
+
+`16 GiB` is 17 179 869 184 bytes and `16 GB` is 16 000 000 000. A size is at most 2^63 - 1 bytes."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -201,3 +203,21 @@ def test_a_percentage_that_is_refused(text: object, says: str) -> None:
 
 def test_money_knows_its_currency_in_text() -> None:
     assert str(Money(amount=Decimal("1E+2"))) == "100 USD"
+
+
+def test_the_reference_page_says_what_is_so() -> None:
+    """Every spelling in its column `written` is read, every one in `refused` is not."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "units.md").read_text(encoding="utf-8")
+    readers = {"size": parse_bytes, "duration": parse_duration, "money": parse_money, "price": parse_rate, "bit rate": parse_bit_rate,
+               "percentage": parse_percent}  # fmt: skip
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.splitlines()
+        if line.startswith(tuple(f"| {name} " for name in readers))
+    ]
+    assert [row[0] for row in rows] == list(readers)
+    for name, written, refuses in rows:
+        for text in re.findall(r"`([^`]+)`", written):
+            readers[name](text)
+        for text in re.findall(r"`([^`]+)`", refuses):
+            refused(readers[name], text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import typing
 from collections.abc import Iterator, Mapping
@@ -76,14 +77,23 @@ def _walk(value: Any, path: str, unit: str) -> Iterator[Leaf]:
 
 
 def _field(model: Frozen, name: str, path: str) -> Iterator[Leaf]:
-    info = type(model).model_fields[name]
-    unit = _unit(info.annotation, tuple(info.metadata)) or ("bytes" if name.endswith("_bytes") else "")
     value = getattr(model, name)
     if isinstance(model, ScopeSpec) and (
         value in (None, "", ()) or (name == "market" and model.kind is not ScopeKind.CLOUD)
     ):
         return  # what the kind does is told by `by_kind`
-    yield from _walk(value, path, unit)
+    yield from _walk(value, path, _units(type(model)).get(name, ""))
+
+
+@functools.cache
+def _units(model: type[Frozen]) -> dict[str, str]:
+    """The fields of a model that have a unit."""
+    found = {}
+    for name, info in model.model_fields.items():
+        unit = _unit(info.annotation, tuple(info.metadata)) or ("bytes" if name.endswith("_bytes") else "")
+        if unit:
+            found[name] = unit
+    return found
 
 
 def by_kind(name: str, scope: ScopeSpec) -> Iterator[Leaf]:

@@ -160,6 +160,9 @@ def _resource(notes: Notes, file: EnvironmentFile, index: int, resource: Resourc
                 "write schedulable: true",
             )
         return
+    if f"{base}.computeSpeedup" not in notes.state.positions:
+        notes.note("akoflow-ignored", base, f"resource {resource.id} has no computeSpeedup: AkôFlow reads 0 and plans with it",
+                   "write computeSpeedup: 1.0")  # fmt: skip
     kind = found[1]
     inventory = [key for key in keys if key in NODE_KEYS]
     if inventory and kind is not ScopeKind.HPC:
@@ -265,6 +268,10 @@ def _workflow(notes: Notes, file: WorkflowFile) -> None:
         if not _trains(activity):
             continue
         path = f"{WORKFLOW}:spec.activities.{index}"
+        for key, text in (("cpuLimit", activity.cpuLimit), ("memoryLimit", activity.memoryLimit)):
+            if text and _quantity(text) is None:
+                notes.warn("activity-limit", f"{path}.{key}", f"{key} {text!r} of activity {activity.name} can't be read",
+                           "write a quantity, such as 500m, 4 or 8Gi")  # fmt: skip
         cpus, memory = _quantity(activity.cpuLimit), _quantity(activity.memoryLimit)
         if cpus is not None and cpus < limits.cpus:
             notes.warn("activity-limit", f"{path}.cpuLimit",

@@ -111,6 +111,7 @@ resources:
     memoryBytes: 549755813888
     pricePerSecond: 0.000666667
     schedulable: true
+    computeSpeedup: 1.0
     metadata:
       akotf.nodes: 2
       akotf.gpu: A100-80GB
@@ -119,6 +120,7 @@ resources:
     type: local_machine
     name: Here
     schedulable: true
+    computeSpeedup: 1.0
 """
 WORKFLOW = """\
 name: rich

@@ -166,7 +166,7 @@ AKOFLOW = """\
 environment: {id: lab, name: Lab}
 version: {id: v, version: 1, status: published}
 resources:
-  - {id: campus, type: hpc_partition, name: C, providerId: batch, cpuCores: 64, memoryBytes: 549755813888, schedulable: true,
+  - {id: campus, type: hpc_partition, name: C, providerId: batch, cpuCores: 64, memoryBytes: 549755813888, schedulable: true, computeSpeedup: 1.0,
      metadata: {akotf.gpu: A100-80GB, akotf.gpus: 8, akotf.nodes: 4}}
   - {id: other, type: local_machine, name: O, schedulable: true}
 """

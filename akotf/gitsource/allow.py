@@ -46,13 +46,13 @@ def require_allowed(address: GitAddress, catalogues: Sequence[Path]) -> None:
     found = next((c / SOURCES for c in catalogues if (c / SOURCES).is_file()), None)
     if found is not None and any(place.covers(address.place) for place in read_sources(found)):
         return
-    if found is None and not catalogues:
-        file = f"iac/{SOURCES}"
+    url = address.place.url
+    if found:
+        file = shown_path(found)
+        message, remedy = f"{file} does not allow it", f"add to {file}: allow: [{url}]"
     else:
-        file = shown_path(found or catalogues[0] / SOURCES)
-    remedy = f"review that repository, then add to {file}: " + (
-        f"allow: [{address.place.url}]" if found else f"version: 1 and allow: [{address.place.url}]"
-    )
+        message = f"no iac/{SOURCES} allows it"
+        remedy = f"write iac/{SOURCES} in the project's folder: version: 1 and allow: [{url}]"
     raise ConfigError(
-        f"templates may not be fetched from {address.place.url}: {file} does not allow it", remedy=remedy
+        f"templates may not be fetched from {url}: {message}", remedy=f"review that repository, then {remedy}"
     )

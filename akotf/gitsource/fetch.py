@@ -22,7 +22,16 @@ MAX_FILES, MAX_BYTES = 2000, 32 * 2**20  # of a template
 MAX_PACK = 1024 * 2**20  # bytes git may write to one file
 _LFS = b"version https://git-lfs.github.com/spec/"
 #: What git and ssh need of the caller's environment to reach a host; no credential, no setting of git's.
-_KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_KEPT = (
+    "PATH",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+)
 
 # No checkout is ever made, so no filter (LFS) and no hook has anything to run on; the settings say it again.
 _CONFIG = """\

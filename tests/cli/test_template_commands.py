@@ -277,3 +277,20 @@ def test_targets_are_counted(project: Commands) -> None:
         ("list x", "no target"),
     ):
         assert words in project.akotf("template", *command.split(), code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "upgraded"), [("yes\n", True), ("y\n", False), ("\n", False), ("", False)]
+)
+def test_on_a_terminal_it_asks_and_takes_only_yes(
+    project: Commands, newer: Path, monkeypatch: pytest.MonkeyPatch, answer: str, upgraded: bool
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    done = project.akotf("upgrade", str(project.environment), "gpu-training@1.1.0")
+    assert "Only 'yes' is accepted" in done.stderr
+    assert ("template: gpu-training@1.1.0 " in (project.environment / "akotf.yaml").read_text()) is upgraded
+    assert ("1.1.0" in (project.environment / "akotf.lock").read_text()) is upgraded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from akotf.load import publishing
 from akotf.load.catalogue import content_digest
 from akotf.load.environment import load
 from akotf.load.template import lock
+from akotf.model.layout import Layout
+from akotf.pipeline import planning
 
 Environment = Callable[[str], Path]
 
@@ -262,3 +265,15 @@ def test_faults_of_a_fetched_template_have_their_place(
         lock(environment(reference), reference, [iac], cache)
     (found,) = caught.value.findings
     assert (found.rule, found.position.line, found.path) == ("config/template", 4, "roots.local")
+
+
+def test_a_pass_takes_the_locked_template_out_of_the_sessions_cache(
+    repository: Any, iac: Path, environment: Environment, world: Any
+) -> None:
+    reference = repository.reference("v1")
+    commit = repository.commit("v1")
+    folder = environment(reference)
+    session = replace(world.session, layout=Layout(folder), catalogues=(iac,))
+    lock(folder, reference, [iac], session.cache)
+    shutil.rmtree(repository.folder)
+    assert planning.load(session).template.commit == commit

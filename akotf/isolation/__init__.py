@@ -5,6 +5,6 @@ and its answer can only be plain data and akotf's own values.
 """
 
 from akotf.isolation.limited import run_limited
-from akotf.isolation.spread import spread
+from akotf.isolation.cores import spread
 
 __all__ = ["run_limited", "spread"]

@@ -54,6 +54,7 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a JSON web token", ("eyJ",), rf"eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{16,}}"),
 )  # fmt: skip
 _COMPILED = tuple((kind, hints, re.compile(r"(?<![A-Za-z0-9])" + form)) for kind, hints, form in _KNOWN)
+_ANY_HINT = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
 
 #: scheme://user:password@host
 _URL = re.compile(
@@ -97,6 +98,8 @@ class Literal:
 
 def known(text: str) -> Iterator[Literal]:
     """Tokens and keys by their own form. Examples and placeholders are left out."""
+    if _ANY_HINT.search(text) is None:
+        return
     for kind, hints, pattern in _COMPILED:
         if any(hint in text for hint in hints):
             for match in pattern.finditer(text):

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from akotf.model.finding import Finding, Position
 from akotf.model.literals import masked
+from akotf.model.literals import masked
 
 _LARGEST = 4 * 2**20  # bytes of a source that is worth reading for an excerpt
 
@@ -27,7 +28,10 @@ def read_file(path: str) -> str | None:
 
 
 class Sources:
-    """The lines of a report's findings; a line that a sensitive finding is about is never given, to no finding."""
+    """The lines of a report's findings, without what looks like a secret.
+
+    A line that a sensitive finding is about is given to no finding.
+    """
 
     def __init__(self, findings: Iterable[Finding], read: Read = read_file) -> None:
         self._read = read

@@ -53,7 +53,7 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a private key", ("PRIVATE KEY",), r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]*-----END[^-]*-----)?"),
     ("a JSON web token", ("eyJ",), rf"eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{16,}}"),
 )  # fmt: skip
-_COMPILED = tuple((kind, hints, re.compile(r"(?<![A-Za-z0-9])" + form)) for kind, hints, form in _KNOWN)
+_START = r"(?<![A-Za-z0-9])"
 _ANY_HINT = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
 
 #: scheme://user:password@host
@@ -100,9 +100,9 @@ def known(text: str) -> Iterator[Literal]:
     """Tokens and keys by their own form. Examples and placeholders are left out."""
     if _ANY_HINT.search(text) is None:
         return
-    for kind, hints, pattern in _COMPILED:
+    for kind, hints, form in _KNOWN:
         if any(hint in text for hint in hints):
-            for match in pattern.finditer(text):
+            for match in re.finditer(_START + form, text):  # compiled when it is first needed
                 if not is_placeholder(match[0]):
                     yield Literal(kind, match.start(), match.end())
 

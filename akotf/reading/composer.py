@@ -18,9 +18,8 @@ from akotf.reading.characters import hidden_in, invisible, lookalike, lookalike_
 from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode
 from akotf.reading.scalars import shown
 from akotf.reading.source import Unreadable, fault, place
-from akotf.reading.syntax import half_character
+from akotf.reading.syntax import MAX_DEPTH, TAG_REMEDY, half_character
 
-MAX_DEPTH = 64
 # After aliases are expanded. A file of 1 MiB in block style has some 100,000 (ten bytes a value); twice that is read
 # in about a second and 150 MB. A list of more numbers than this is data, not configuration.
 MAX_NODES = 200_000
@@ -58,6 +57,9 @@ class Composer:
 
     def add(self, finding: Finding) -> None:
         """Remember a fault and go on, up to a number that nobody reads."""
+        last = self.findings[-1] if self.findings else None
+        if last and (last.rule, last.position) == (finding.rule, finding.position):
+            return  # `{{` is a mapping within a mapping
         self.findings.append(finding)
         if len(self.findings) >= MAX_FAULTS and finding.position:
             where = Mark(self.file, finding.position.line, finding.position.column)
@@ -172,7 +174,7 @@ class Composer:
     def tagged(self, tag: str, mark: Mark) -> None:
         """A tag that isn't text's."""
         name = tag.replace("tag:yaml.org,2002:", "!!")
-        remedy = "remove the tag"
+        remedy = TAG_REMEDY
         if name.startswith("!ENV"):
             remedy = "remove the tag; a secret is written as a reference, such as env:NAME"
         self.note("tag", f"the tag {shown(name)} is not allowed", mark, remedy)
@@ -268,7 +270,7 @@ class Composer:
         if not text:
             self.note("key", "a key is empty", mark, "write a name before the colon")
             return False
-        look = text
+        look = text if text != "<<" or key.plain else '"<<"'  # in quotes it is a text like others
         if not text.isascii():
             if not key.plain:
                 self.visible(text, mark)

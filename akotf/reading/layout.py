@@ -87,9 +87,9 @@ def faults(text: str, spans: list[Span]) -> Iterator[Layout]:
         if text[index] == "#":
             yield Layout(
                 "syntax",
-                "a comment must have a space before its #",
+                "nothing may follow | or > on its line",
                 index,
-                "write a space before #, or start the text on the next line",
+                "start the text on the next line",
             )
             continue
         begin = max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1

@@ -13,6 +13,9 @@ from akotf.reading.nodes import Mark
 from akotf.reading.scalars import shown
 from akotf.reading.source import fault, split_lines
 
+MAX_DEPTH = 64
+TAG_REMEDY = "remove the tag; put a value that starts with ! in quotes"
+
 
 class _Meaning(NamedTuple):
     """`needles` stand in PyYAML's problem (C parser first); `at_start`: the place is where the broken thing begins."""
@@ -46,7 +49,7 @@ _MEANINGS = (
              "start the list on a line of its own, or put the value in quotes"),
     _Meaning(("mapping keys are not allowed",), "a '? ' can't stand here", "put the value in quotes"),
     _Meaning(("undefined tag handle", "URI", "whitespace or line break", "expected ' ', but found", "expected '!'"),
-             "a tag is not allowed", "remove the tag; put a value that starts with ! in quotes", True, "tag"),
+             "the tag {tag} is not allowed", TAG_REMEDY, True, "tag"),
     _Meaning(("directive",), "a line that starts with % is a directive, and none may stand here",
              "put a value that starts with % in quotes"),
     _Meaning(("alphabetic or numeric", "non-alphabetical"), "& and * begin anchors, and no name follows",
@@ -56,10 +59,9 @@ _MEANINGS = (
     _Meaning(("unknown escape character", "hexdecimal number", "hexadecimal numbers"),
              "a backslash in double quotes begins an escape, and this is none",
              "double the backslash, or use single quotes", at_start=True, rule="escape"),
-    _Meaning(("invalid Unicode character escape",), "half of a character is no text",
-             "write the character itself, or \\U and eight hexadecimal digits", at_start=True, rule="escape"),
+    _Meaning(("invalid Unicode character escape",), "half of a character is no text", "", True, "escape"),
     _Meaning(("tab character",), "a tab indents this line", "indent with spaces", rule="tab"),
-    _Meaning(("max depth", "nesting"), "nested too deep", "flatten it", rule="too-deep"),
+    _Meaning(("max depth", "nesting"), f"nested deeper than {MAX_DEPTH} levels", "flatten it", rule="too-deep"),
 )  # fmt: skip
 # Go templates begin so, Jinja's statements too.
 _GO = re.compile(
@@ -127,16 +129,16 @@ def _hidden(lines: list[str], first: int, last: int, file: str) -> Finding | Non
 def _meaning(
     problem: str, text: str, line: str, mark: pyyaml.Mark, context: pyyaml.Mark, at: Mark
 ) -> Finding:
+    meaning = next((m for m in _MEANINGS if any(needle in problem for needle in m.needles)), None)
+    if meaning is None:
+        return fault("syntax", problem, at, "mend the syntax, or put the value in quotes")
+    is_over = not text[mark.index :].strip()  # the end of the file: what began is never ended
     start = Mark(at.file, context.line + 1, context.column + 1)
-    for meaning in _MEANINGS:
-        if any(needle in problem for needle in meaning.needles):
-            is_over = not text[mark.index :].strip()  # the end of the file: what began is never ended
-            found = shown(line[mark.column : mark.column + 1])
-            return fault(meaning.rule, meaning.message.format(found=found) if "{found}" in meaning.message
-                         else meaning.message, start if meaning.at_start or is_over else at,
-                         _escape_remedy(text, context.index) if meaning.rule == "escape" and "half" in meaning.message
-                         else meaning.remedy)  # fmt: skip
-    return fault("syntax", problem, at, "mend the syntax, or put the value in quotes")
+    tag = re.compile(r"\S*").match(text, context.index)
+    message = meaning.message.replace("{found}", shown(line[mark.column : mark.column + 1]))
+    message = message.replace("{tag}", shown(tag[0] if tag else ""))
+    remedy = meaning.remedy or _escape_remedy(text, context.index)
+    return fault(meaning.rule, message, start if meaning.at_start or is_over else at, remedy)
 
 
 def half_character(text: str, index: int, mark: Mark) -> Finding:

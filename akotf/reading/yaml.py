@@ -51,8 +51,11 @@ def parse(data: bytes, file: str) -> Node:
     except Unreadable as error:
         findings.append(error.finding)
     except pyyaml.YAMLError as error:
-        if not any(f.rule == "config/invisible-character" for f in findings):  # they break what follows
-            findings.append(syntax(error, text, file))
+        found = syntax(error, text, file)
+        told = any(f.rule == found.rule and f.position == found.position for f in findings)
+        hidden = any(f.rule == "config/invisible-character" for f in findings)  # it breaks what follows
+        if not told and not (hidden and found.rule in ("config/syntax", "config/invisible-character")):
+            findings.append(found)
     if findings or node is None:
         findings.sort(key=lambda f: (f.position.line, f.position.column) if f.position else (0, 0))
         raise ConfigError(findings[0].message, findings, where=str(findings[0].position or file))

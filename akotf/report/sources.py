@@ -47,7 +47,9 @@ class Sources:
             self._lines[place.file] = (self._read(place.file) or "").split("\n")
         lines = self._lines[place.file]
         line = lines[place.line - 1].rstrip("\r") if place.line <= len(lines) else ""
-        return line if line.strip() and masked(line) == line else None  # whatever the finding: a token stands there
+        return (
+            line if line.strip() and masked(line) == line else None
+        )  # whatever the finding: a token stands there
 
 
 def git_root(folder: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from akotf.errors import IsolationError
@@ -212,13 +213,17 @@ def match_all(pairs: list[tuple[str, str]]) -> list[bool]:
     return [re.fullmatch(pattern, text) is not None for pattern, text in pairs]
 
 
+@lru_cache(maxsize=64)  # where many environments are loaded, most say the same
+def _answers(pairs: tuple[tuple[str, str], ...]) -> list[bool]:
+    answers: list[bool] = run_limited(match_all, (list(pairs),), seconds=2.0)
+    return answers
+
+
 def _match(patterns: list[tuple[str, Mark, str, str]], result: Parameters) -> None:
     if not patterns:
         return
     try:
-        answers = run_limited(
-            match_all, ([(pattern, value) for _, _, pattern, value in patterns],), seconds=2.0
-        )
+        answers = _answers(tuple((pattern, value) for _, _, pattern, value in patterns))
     except IsolationError as error:
         name, mark, pattern, _ = patterns[0]
         _note(

@@ -283,10 +283,9 @@ def kinds_written() -> set[str]:
         if "testing" in path.parts:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "append"
+            if isinstance(node, ast.Call) and (
+                (isinstance(node.func, ast.Attribute) and node.func.attr == "append")
+                or (isinstance(node.func, ast.Name) and node.func.id == "_once")  # appends unless it is there
             ):
                 first = node.args[0] if len(node.args) > 1 else None
                 if isinstance(first, ast.Constant) and re.fullmatch(r"[a-z]+\.[a-z_]+", str(first.value)):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from akotf.errors import MissingDependency
 from akotf.policy.functions import FUNCTIONS
+from akotf.policy.parts import named_part
 from akotf.policy.questions import Answer, Case, Question, Said
 from akotf.policy.reads import read
 
@@ -73,7 +74,7 @@ def evaluate(cases: Sequence[Case]) -> list[list[Answer]]:
     """Answer all questions of all cases. The library's panics print traces: standard error is silent from here on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     cel = _library()
-    compiled: dict[str, Any] = {}
+    compiled: dict[str, _Program] = {}
     return [_answers(cel, case, compiled) for case in cases]
 
 
@@ -97,75 +98,68 @@ def _library() -> Any:
     return importlib.import_module("cel.cel")
 
 
-class _Programs(NamedTuple):
-    match: Any
-    expr: Any
-    culprits: Any
+class _Program(NamedTuple):
+    """One compiled expression and the variables that it names."""
+
+    run: Any
+    names: frozenset[str]
 
 
-def _answers(cel: Any, case: Case, compiled: dict[str, Any]) -> list[Answer]:
-    """One context for all questions: each object is handed to the library once, and only if a rule looks at it."""
-    context = cel.Context({"input": case.document}, dict(FUNCTIONS))
-    said: list[list[Said]] = [[] for _ in case.questions]
-    faults: dict[int, _RuleFault] = {}
-    programs: list[_Programs | None] = []
-    for number, question in enumerate(case.questions):
+class _Asked:
+    """A question with its programs, in a context that holds what does not change between objects."""
+
+    def __init__(self, cel: Any, question: Question, document: Mapping[str, Any], compiled: dict[str, _Program]) -> None:
+        self.question, self.document = question, document
+        self.match = _compile(cel, question.match or "true", "match", compiled)
+        self.expr = _compile(cel, question.expr, "expr", compiled)
+        self.culprits = _compile(cel, question.culprits or "[]", "culprits", compiled)
+        self.names = self.match.names | self.expr.names | self.culprits.names
+        self.part = named_part((question.match, question.expr, question.culprits))
+        fixed = {"input": document, "params": question.params, "values": []}
+        self.context = cel.Context({k: v for k, v in fixed.items() if k in self.names}, dict(FUNCTIONS))
+
+    def answer(self, items: Sequence[Mapping[str, Any]]) -> Answer:
+        """The rule's word on each object that it matches, or the fault of the rule."""
+        said = []
         try:
-            programs.append(_programs(cel, question, compiled))
+            for index, item in enumerate(items):
+                if self.question.looks_at(item) and (word := self.ask(item)):
+                    said.append(Said(index, *word))
         except _RuleFault as fault:
-            faults[number] = fault
-            programs.append(None)
-    for index, item in enumerate(case.objects):
-        given = False
-        for number, (question, program) in enumerate(zip(case.questions, programs, strict=True)):
-            if program is None or number in faults or not question.looks_at(item):
-                continue
-            if not given:
-                context.add_variable("object", item)
-                given = True
-            try:
-                answer = _ask(program, context, question, item, case.document)
-            except _RuleFault as fault:
-                faults[number] = fault
-                continue
-            if answer:
-                said[number].append(Said(index, *answer))
-    return [
-        Answer(str(faults[n]), (), faults[n].field) if n in faults else Answer("", tuple(said[n]))
-        for n in range(len(case.questions))
-    ]
+            return Answer(str(fault), (), fault.field)
+        return Answer("", tuple(said))
+
+    def ask(self, item: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]] | None:
+        """Word, detail and culprits, or None when the rule does not match the object."""
+        if "object" in self.names:
+            self.context.add_variable("object", self.part(item))
+        matched, trouble = _value(self.match, self.context, "match")
+        if trouble:
+            return "error", f"match: {trouble}", ()
+        if not matched:
+            return None
+        reading = read(item, self.question.paths(item), self.document)
+        if reading.gaps:
+            return "unknown", ", ".join(reading.gaps), ()
+        if "values" in self.names:
+            self.context.add_variable("values", [found.value for found in reading.found])
+        passed, trouble = _value(self.expr, self.context, "expr")
+        if trouble:
+            return "error", trouble, ()
+        return ("pass", "", ()) if passed else ("fail", "", _culprits(self.culprits, self.context))
 
 
-def _programs(cel: Any, question: Question, compiled: dict[str, Any]) -> _Programs:
-    return _Programs(
-        _compile(cel, question.match or "true", "match", compiled),
-        _compile(cel, question.expr, "expr", compiled),
-        _compile(cel, question.culprits or "[]", "culprits", compiled),
-    )
+def _answers(cel: Any, case: Case, compiled: dict[str, _Program]) -> list[Answer]:
+    answers = []
+    for question in case.questions:
+        try:
+            answers.append(_Asked(cel, question, case.document, compiled).answer(case.objects))
+        except _RuleFault as fault:
+            answers.append(Answer(str(fault), (), fault.field))
+    return answers
 
 
-def _ask(
-    program: _Programs, context: Any, question: Question, item: Mapping[str, Any], document: Mapping[str, Any]
-) -> tuple[str, str, tuple[str, ...]] | None:
-    """Word, detail and culprits, or None when the rule does not match the object."""
-    context.add_variable("params", question.params)
-    context.add_variable("values", [])
-    matched, trouble = _value(program.match, context, "match")
-    if trouble:
-        return "error", f"match: {trouble}", ()
-    if not matched:
-        return None
-    reading = read(item, question.paths(item), document)
-    if reading.gaps:
-        return "unknown", ", ".join(reading.gaps), ()
-    context.add_variable("values", [found.value for found in reading.found])
-    passed, trouble = _value(program.expr, context, "expr")
-    if trouble:
-        return "error", trouble, ()
-    return ("pass", "", ()) if passed else ("fail", "", _culprits(program.culprits, context))
-
-
-def _compile(cel: Any, source: str, field: str, compiled: dict[str, Any]) -> Any:
+def _compile(cel: Any, source: str, field: str, compiled: dict[str, _Program]) -> _Program:
     if source in compiled:
         return compiled[source]
     try:
@@ -180,8 +174,8 @@ def _compile(cel: Any, source: str, field: str, compiled: dict[str, Any]) -> Any
     for name in sorted(names["variables"]):
         if name not in VARIABLES and name not in bound and name not in _TYPES:
             raise _RuleFault(field, f"names {name!r}, which is not known{_near(name, VARIABLES)}")
-    compiled[source] = program
-    return program
+    compiled[source] = _Program(program, frozenset(names["variables"]))
+    return compiled[source]
 
 
 def _near(word: str, known: Sequence[str]) -> str:
@@ -189,7 +183,7 @@ def _near(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(VARIABLES)}"
 
 
-def _value(program: Any, context: Any, field: str) -> tuple[bool, str]:
+def _value(program: _Program, context: Any, field: str) -> tuple[bool, str]:
     """The program's value, or why these data give none. A value that is not a bool is the rule's fault."""
     value, trouble = _run(program, context)
     if trouble:
@@ -199,16 +193,16 @@ def _value(program: Any, context: Any, field: str) -> tuple[bool, str]:
     return value, ""
 
 
-def _run(program: Any, context: Any) -> tuple[Any, str]:
+def _run(program: _Program, context: Any) -> tuple[Any, str]:
     try:
-        return program.execute(context), ""
+        return program.run.execute(context), ""
     except KeyError as error:
         return None, f"{error.args[0]} is absent"
     except (TypeError, ValueError, ArithmeticError, IndexError, RuntimeError) as error:
         return None, _first_line(error)
 
 
-def _culprits(program: Any, context: Any) -> tuple[str, ...]:
+def _culprits(program: _Program, context: Any) -> tuple[str, ...]:
     """What is refused, as text; nothing when the rule does not say or can't tell."""
     value, trouble = _run(program, context)
     if trouble or not isinstance(value, list):

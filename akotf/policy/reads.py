@@ -7,12 +7,14 @@ the document, any other in the object. Of a planned resource, what `after_unknow
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 ABSENT = object()
 STEP = re.compile(r"([^.?\[\]]+)(\?)?(\[\])?")
+Step = tuple[str, bool, bool]
 PATH = re.compile(rf"{STEP.pattern}(?:\.{STEP.pattern})*")
 
 
@@ -34,17 +36,24 @@ def read(item: Mapping[str, Any], paths: tuple[str, ...], document: Mapping[str,
     """Follow the paths. A path that can't be spelt is a gap, as `policy test` tells more clearly."""
     reading = Reading([], [])
     for path in paths:
-        steps = [(m[1], bool(m[2]), bool(m[3])) for m in STEP.finditer(path)]
-        root, marks, walked = item, None, ""
-        if steps and steps[0][0] == "input":
-            root, walked, steps = document, "input", steps[1:]
-        elif path.split(".")[0].rstrip("?[]") == "after":
-            marks = {"after": item.get("after_unknown")}
-        if not PATH.fullmatch(path) or not steps:
+        steps = _steps(path)
+        head = steps[0][0] if steps else ""
+        if not head or steps == (("input", False, False),):
             reading.gaps.append(f"{path} is no path")
+        elif head == "input":
+            _walk(document, None, steps[1:], head, reading)
         else:
-            _walk(root, marks, steps, walked, reading)
+            marks = {"after": item.get("after_unknown")} if head == "after" else None
+            _walk(item, marks, steps, "", reading)
     return reading
+
+
+@functools.lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[Step, ...]:
+    """Name, whether it may be missing, and whether each item is meant, of each step; none when it is no path."""
+    if not PATH.fullmatch(path):
+        return ()
+    return tuple((m[1], bool(m[2]), bool(m[3])) for m in STEP.finditer(path))
 
 
 def gap(item: Mapping[str, Any], path: str) -> str:
@@ -68,7 +77,7 @@ def _step(data: Any, name: str) -> Any:
     return ABSENT
 
 
-def _walk(data: Any, marks: Any, steps: list[tuple[str, bool, bool]], walked: str, reading: Reading) -> None:
+def _walk(data: Any, marks: Any, steps: tuple[Step, ...], walked: str, reading: Reading) -> None:
     """One step down, or a value at the end. Terraform marks an unknown value, or a whole unknown tree, with true."""
     if not steps:
         if _any_true(marks):
@@ -103,7 +112,7 @@ def _walk(data: Any, marks: Any, steps: list[tuple[str, bool, bool]], walked: st
                 _item(entry, _mark(mark, str(index)), rest, f"{place}[{index}]", reading)
 
 
-def _item(value: Any, mark: Any, rest: list[tuple[str, bool, bool]], place: str, reading: Reading) -> None:
+def _item(value: Any, mark: Any, rest: tuple[Step, ...], place: str, reading: Reading) -> None:
     if mark is True:
         reading.gaps.append(f"{place} is known only after apply")
     elif value is None:

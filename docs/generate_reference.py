@@ -28,6 +28,7 @@ from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of, parser_of
 from akotf.model import akoflow_scopes, config, policy, run, units
 from akotf.model.meanings import meaning_of, prose, sentence
+from akotf.report.rules import GROUPS
 
 TARGET = Path(__file__).parent / "reference"
 COMMAND = "python docs/generate_reference.py"
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "commands.md": commands_page(),
         "errors.md": errors_page(),
         "journal.md": journal_page(),
+        "rules.md": rules_page(),
     }
 
 
@@ -291,6 +293,19 @@ def kinds_written() -> set[str]:
                 if isinstance(first, ast.Constant) and re.fullmatch(r"[a-z]+\.[a-z_]+", str(first.value)):
                     found.add(str(first.value))
     return found
+
+
+def rules_page() -> str:
+    """Ids of findings."""
+    parts = [
+        "# Rules of findings", NOTE.replace("the models", "`akotf/report/rules.py`"),
+        "Every finding has the id of a rule, which never changes its meaning. Beside these, `policy/RULE` is what the policy "
+        "rule of that name says, and `error/CODE` an [error](errors.md) that ended the checks of an environment. "
+        "[Reports in CI](../how-to/reports-in-ci.md) says where they appear.",
+    ]  # fmt: skip
+    for title, group in GROUPS.items():
+        parts += [f"## {title}", table(("rule", "what it says"), [(f"`{k}`", v) for k, v in group.items()])]
+    return "\n\n".join(parts) + "\n"
 
 
 def journal_page() -> str:

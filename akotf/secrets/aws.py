@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from akotf.model.secret import Reference
-from akotf.secrets.reading import CONNECT_TIMEOUT, READ_TIMEOUT, Unresolved, missing, unanswered
+from akotf.secrets.reading import CONNECT_TIMEOUT, READ_TIMEOUT, Surroundings, Unresolved, missing, unanswered
 
 SERVICE = "AWS Secrets Manager"
 #: Error codes of GetSecretValue and of AWS in common ("Common Errors" of the API reference)
@@ -20,7 +20,9 @@ _BUSY = frozenset({"ThrottlingException", "InternalServiceError", "ServiceUnavai
 class AwsReader:
     """GetSecretValue, the version AWSCURRENT."""
 
-    def __init__(self) -> None:
+    def __init__(self, around: Surroundings) -> None:
+        # Every AWS SDK but boto3 reads it, and so do people: boto3 knows AWS_DEFAULT_REGION only.
+        self._region = around.variables.get("AWS_REGION") or None
         try:
             import boto3
             from botocore.config import Config
@@ -35,7 +37,7 @@ class AwsReader:
     def read(self, reference: Reference) -> bytes:
         """SecretString as UTF-8, or the bytes of SecretBinary."""
         parts = reference.location.split(":")
-        region = parts[3] if parts[0] == "arn" else None
+        region = parts[3] if parts[0] == "arn" else self._region
         with _told():
             # A session of its own: boto3's default one would keep the credentials of hours ago in a long monitor.
             session = self._boto3.Session()

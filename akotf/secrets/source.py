@@ -20,7 +20,7 @@ from akotf.secrets.vault import VaultReader
 READERS: Mapping[str, Callable[[Surroundings], Reader]] = {
     "env": EnvReader,
     "file": FileReader,
-    "aws-sm": lambda _: AwsReader(),
+    "aws-sm": AwsReader,
     "gcp-sm": lambda _: GcpReader(),
     "azure-kv": lambda _: AzureReader(),
     "vault": VaultReader,

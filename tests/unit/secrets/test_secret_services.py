@@ -60,6 +60,7 @@ def aws(aws_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     for name in (
         "AWS_PROFILE",
+        "AWS_REGION",
         "AWS_SESSION_TOKEN",
         "HTTP_PROXY",
         "HTTPS_PROXY",
@@ -68,7 +69,7 @@ def aws(aws_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     ):
         monkeypatch.delenv(name, raising=False)
     for name, value in {
-        "AWS_ENDPOINT_URL": aws_server, "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_ENDPOINT_URL": aws_server, "AWS_DEFAULT_REGION": "eu-central-1",
         "AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
     }.items():  # fmt: skip
@@ -109,10 +110,11 @@ class TestAws:
 
     def test_the_region_of_an_arn_is_asked(self, aws: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         arn = aws.create_secret(Name="there", SecretString=VALUE)["ARN"]
-        monkeypatch.setenv("AWS_REGION", "us-east-1")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         assert resolve(f"aws-sm:{arn}") == VALUE.encode()
         assert "ResourceNotFoundException" in refused("aws-sm:there")
+        # which every AWS SDK but boto3 reads, and which comes first
+        assert resolve("aws-sm:there", {"AWS_REGION": "eu-central-1"}) == VALUE.encode()
 
     def test_a_secret_that_is_being_deleted_is_missing(self, aws: Any) -> None:
         aws.create_secret(Name="old", SecretString=VALUE)
@@ -124,7 +126,6 @@ class TestAws:
         assert "there are no AWS credentials" in refused("aws-sm:x")
 
     def test_without_a_region(self, aws: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("AWS_REGION")
         monkeypatch.delenv("AWS_DEFAULT_REGION")
         assert "no AWS region is set" in refused("aws-sm:x")
 

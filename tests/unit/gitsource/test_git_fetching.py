@@ -170,6 +170,8 @@ def test_a_protocol_that_the_address_does_not_name_is_not_spoken(repository: Any
         environment = fetching._environment(parse_address(reference), "/empty")
         assert environment["GIT_ALLOW_PROTOCOL"] == scheme
         assert environment["GIT_TERMINAL_PROMPT"] == "0"
+        assert environment["GIT_CONFIG_GLOBAL"] == os.devnull
+        assert environment["GIT_CONFIG_NOSYSTEM"] == environment["GIT_ATTR_NOSYSTEM"] == "1"
         assert environment["HOME"] == "/empty"
         assert not {"GIT_DIR", "AKOTF_USER", "USER"} & environment.keys()
 

@@ -150,6 +150,19 @@ def test_a_template_that_contradicts_itself_is_told_at_its_place(line: str, at: 
     assert "hunter2" not in str(found)
 
 
+def test_neither_a_secret_reference_nor_its_choices_stand_in_a_message() -> None:
+    line = "  token: {type: string, secret: true, choices: [env:TEAM_A, env:TEAM_B]}\n"
+    assert given("token: env:TEAM_B\n", line).values == {"token": "env:TEAM_B"}
+    (found,) = given("token: file:hunter2\n", line).findings
+    assert (found.rule, found.sensitive) == ("config/choice", True)
+    assert not re.search("hunter2|TEAM_A", repr(found))
+    (found,) = given(
+        "token: file:hunter2\n", "  token: {type: string, secret: true, pattern: 'env:.*'}\n"
+    ).findings
+    assert (found.rule, found.sensitive) == ("config/pattern", True)
+    assert "hunter2" not in repr(found)
+
+
 def test_bounds_are_written_in_the_parameters_own_unit() -> None:
     line = "  m: {type: bytes, min: 256 MiB, max: 2 GiB, default: 1 GiB}\n  w: {type: duration, min: 1m, default: 1h}\n"
     assert given("", line).values == {"m": 2**30, "w": 3600.0}

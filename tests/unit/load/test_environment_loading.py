@@ -99,6 +99,15 @@ def test_a_fault_in_the_rendered_run_points_to_the_environment(catalogue: Path, 
     assert finding.position.file.endswith("akotf.yaml")
 
 
+def test_a_fault_of_a_default_points_to_the_template(catalogue: Path, environment: Write) -> None:
+    run = catalogue / "tiny" / "1.0.0" / "run.yaml"
+    run.write_text(run.read_text().replace("cpus: 1", 'cpus: "{{ steps - 10 }}"'))
+    with pytest.raises(ConfigError) as caught:
+        load(environment(), catalogues=[catalogue])
+    (finding,) = caught.value.findings
+    assert str(finding.position).endswith("template.yaml:5:35")  # the 10 of steps
+
+
 def test_an_unknown_template_is_told_where_it_is_named(catalogue: Path, environment: Write) -> None:
     folder = environment()
     (folder / "akotf.yaml").write_text(

@@ -114,6 +114,36 @@ def test_deepspeeds_file(written: Callable[..., Any], text: str, expected: list[
     assert rules(written, *changes, **{"ds.json": text}) == expected
 
 
+def test_deepspeeds_batch_is_shared_by_all_processes(written: Callable[..., Any]) -> None:
+    """On 2 nodes with 1 process each 8 = 2 x 2 x 2."""
+    changes = [command("python", "train.py", "--deepspeed", "ds.json"), (R, "nodes: 1", "nodes: 2")]
+    text = '{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}'
+    assert rules(written, *changes, **{"ds.json": text}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("torchrun", "--nnodes=2", "train.py"), ["nested-launcher"]),
+        (("bash", "-c", "torchrun --nnodes=2 train.py"), ["nested-launcher"]),
+        (("python", "train.py", "--output", "runs/torchrun"), []),
+        (("env", "--chdir", "torchrun", "python", "train.py"), []),
+    ],
+)
+def test_akotf_starts_several_processes_itself(
+    written: Callable[..., Any], words: tuple[str, ...], expected: list[str]
+) -> None:
+    assert rules(written, command(*words), (R, "nodes: 1", "nodes: 2")) == expected
+
+
+def test_a_budget_is_held_against_the_wall_time(written: Callable[..., Any]) -> None:
+    """1 GPU at 101 USD an hour: 50.50 USD for half an hour, 101 for one, with a budget of 100."""
+    price = ("akotf.yaml", "0.60 USD/gpu/h", "101 USD/gpu/h")
+    assert rules(written, price, ("akotf.yaml", "wall: 1h", "wall: 30m")) == []
+    (finding,) = [f for f in check(written(price).state) if f.rule == "config/budget"]
+    assert "ends after 59m 24s" in finding.message  # 100 / 101 x 3600 s = 3564 s
+
+
 def test_a_file_behind_a_link_out_of_the_folder_is_not_read(
     written: Callable[..., Any], tmp_path: Any
 ) -> None:

@@ -13,7 +13,7 @@ from akotf.load import publishing, template
 from akotf.load.catalogue import LOCK
 from akotf.load.comparison import Change, Comparison, ParameterChange, compare, described
 from akotf.load.environment import AKOTF
-from akotf.load.specification import Template
+from akotf.load.specification import TEMPLATE, Template
 from akotf.load.upgrade import asked_template
 from akotf.model.finding import Finding, has_errors
 from akotf.report.text import text as findings_text
@@ -117,6 +117,8 @@ def _show(arguments: argparse.Namespace, view: View, start: Path) -> int:
 def _found(target: str, start: Path) -> Template:
     """The template that a target means; an environment's folder means the one that it has, as it is pinned."""
     folder = Path(target).absolute()
+    if (folder / TEMPLATE).is_file():
+        return template.read_folder(folder)
     if not (folder / AKOTF).is_file():
         return template.find_template(target, catalogues(start), cache_folder())
     asked = asked_template(folder).text

@@ -95,6 +95,10 @@ def verify_lock(environment: Path, reference: str, catalogues: Sequence[Path], c
     try:
         template = open_template(reference, catalogues, environment=environment, cache=cache)
         check_pin(template, environment)
+        if books.read_lock(environment) is None:
+            remedy = f"akotf template lock {shown_path(environment)}, and commit akotf.lock"
+            return [Finding(rule="config/unpinned", message=f"{reference} is not pinned: no {books.LOCK}",
+                            severity=Severity.WARNING, path="template", remedy=remedy)]  # fmt: skip
         if not is_git(reference):
             return []
         address = parse_address(reference)

@@ -74,13 +74,15 @@ def open_template(
 
 
 def find_template(reference: str, catalogues: Sequence[Path], cache: Path) -> Template:
-    """A template that no lock pins yet: `NAME@VERSION`, what a tag in git names now (online), or a folder."""
+    """A template that no lock pins yet: `NAME@VERSION`, or what a tag in git names now (online)."""
     if is_git(reference):
         return remote.fetch_latest(reference, catalogues, cache)
-    folder = Path(reference)
-    if REFERENCE.fullmatch(reference) is None and (folder / TEMPLATE).is_file():
-        return read_template(folder, content_digest(folder))
     return open_template(reference, catalogues)
+
+
+def read_folder(folder: Path) -> Template:
+    """The template in a folder, as it is: a draft that nobody has to have published."""
+    return read_template(folder, content_digest(folder))
 
 
 def check_pin(template: Template, environment: Path) -> None:

@@ -270,6 +270,12 @@ def test_what_must_not_be_shown_is_not_shown(project: Commands) -> None:
     assert [text for text in told if "hunter2" in text] == []
 
 
+def test_an_environment_without_a_lock_is_told(project: Commands) -> None:
+    (project.environment / "akotf.lock").unlink()
+    (found,) = project.json("template", "verify", str(project.environment))["findings"]
+    assert (found["rule"], found["severity"]) == ("config/unpinned", "warning")
+
+
 def test_targets_are_counted(project: Commands) -> None:
     for command, words in (
         ("diff gpu-training@1.0.0", "two targets"),
@@ -294,3 +300,13 @@ def test_on_a_terminal_it_asks_and_takes_only_yes(
     assert "Only 'yes' is accepted" in done.stderr
     assert ("template: gpu-training@1.1.0 " in (project.environment / "akotf.yaml").read_text()) is upgraded
     assert ("1.1.0" in (project.environment / "akotf.lock").read_text()) is upgraded
+
+
+def test_a_folder_is_shown_and_compared_but_no_environment_can_be_moved_to_it(
+    project: Commands, newer: Path
+) -> None:
+    assert "gpu-training@1.1.0" in project.akotf("template", "show", str(newer)).stdout
+    before = (project.environment / "akotf.yaml").read_bytes()
+    done = project.akotf("upgrade", str(project.environment), str(newer), "-y", code=1)
+    assert "is not a template reference" in done.stderr
+    assert (project.environment / "akotf.yaml").read_bytes() == before

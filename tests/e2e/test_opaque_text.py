@@ -32,7 +32,7 @@ CORE = [
     f"; touch {CANARY}", f"&& touch {CANARY} &&", f"| tee {CANARY}", f"\ntouch {CANARY}\n", f"> {CANARY}", f"x\" ; touch {CANARY} ; \"", f"'; touch {CANARY}; '",
     f"{{{{ ''.__class__.__mro__[1].__subclasses__() }}}}{{{{ open('{CANARY}', 'w') }}}}", "{{ steps }}", "{{steps}}", "{{ 7 * 7 }}", "{% if 1 %}x{% endif %}",
     "{# comment #}", "{{", "}}", "{%", "%}", "{{ undefined_name }}", "{{ '{{' }}", "{{- x -}}", "{% raw %}{{ x }}{% endraw %}",
-    "$SKYPILOT_NODE_RANK", "${SKYPILOT_NUM_GPUS_PER_NODE}", "$A-2", "${nodes::-1}", "\\$SLURM_PROCID", ": ${VAR:=x}", '"${X:=d}"', "$((1 + 1))", "$$", "$",
+    "$HOME", "${HOME}", "$PATH", "${PATH:-x}", "$(HOME)", "%HOME%", "$AKOTF_RUN_ID", "$(AKOTF_RUN_ID)", "~root", "$0 $1 $@", "$SKYPILOT_NODE_RANK", "${SKYPILOT_NUM_GPUS_PER_NODE}", "$A-2", "${nodes::-1}", "\\$SLURM_PROCID", ": ${VAR:=x}", '"${X:=d}"', "$((1 + 1))", "$$", "$",
     "${{ run.args }}", "${{inputs.learning_rate}}", "${{ github.event.issue.title }}", "${multiply:4, ${.hidden_size}}", "${NUM_INSTANCES}", "???",
     "${var.name}", "$${escaped}", "%{ if true }x%{ endif }", "%%{escaped}", "${file(\"/etc/hostname\")}", f"${{file(\"{CANARY}\")}}", "%{ for k in [1] }x%{ endfor }",
     "%s %d %n %(x)s {} {0} {0.__class__}", "%", "100%", "%PATH%", "<<EOT\nx\nEOT\n", "~ ~- ~/x", "!!python/object/apply:os.system ['true']", "!Ref x",
@@ -151,10 +151,10 @@ class Sent:
     """The texts, by the way that each goes: words of the command, variables, values of parameters."""
 
     def __init__(self, texts: list[str]) -> None:
-        half = COUNT // 2
-        self.words, rest = texts[:half:2] + texts[half::2], texts[1:half:2] + texts[half + 1 :: 2]
+        core, drawn = texts[: len(CORE)], texts[len(CORE) :]
+        self.words, rest = [*core, *drawn[::2]], [*core, *drawn[1::2]]
         self.variables = {f"H{number:04}": text for number, text in enumerate(rest)}
-        self.parameters = {f"p{number}": text for number, text in enumerate(texts[: len(CORE)])}
+        self.parameters = {f"p{number}": text for number, text in enumerate(core)}
 
     def write(self, project: Any) -> None:
         """The environment and its template, in YAML."""

@@ -187,6 +187,11 @@ def test_a_parameter_may_have_a_name_that_means_something_to_jinja(name: str) ->
     assert [result.node.get(key).value for key in "ab"] == ["mine", "mine"]
 
 
+def test_jinjas_self_is_no_parameter_even_where_one_is_given() -> None:
+    result = render(tree(a="{{ self }}", b="{{ self ~ '' }}", c="{{ (self) }}"), {"self": "mine"}, {})
+    assert [f.message.split(": ")[1] for f in result.findings] == ["there is no parameter 'self'"] * 3
+
+
 def test_a_key_is_never_rendered() -> None:
     result = rendered(
         "hyperparameters:\n  '{{ name }}': 1\nenvironment: {'{{ name }}': a}\ncommand: ['{{']\n"

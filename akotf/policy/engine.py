@@ -193,14 +193,25 @@ def shown_values(rule: Rule, item: Mapping[str, Any], document: Mapping[str, Any
     return {path: "(sensitive)" if is_sensitive(item, path) else shown(value) for path, value in found}
 
 
-def _position(rule: Rule, item: Mapping[str, Any], positions: Mapping[str, Position]) -> Position | None:
-    """Where what the rule reads was written, else where the nearest thing around it was."""
-    base = item.get("path")
+def written_path(item: Mapping[str, Any], path: str) -> str | None:
+    """Where in the desired state stands what a rule reads as `path` of an object; None for what nobody wrote there.
+
+    `input.environment.lifecycle` is `lifecycle`; what a selection says is of its scope.
+    """
+    base = f"scopes.{item.get('scope')}" if item.get("kind") == "selection" else item.get("path")
     if not isinstance(base, str):
         return None
-    for path in (*(p.replace("?", "").split("[")[0] for p in rule.reads), ""):
-        names = [name for name in f"{base}.{path}".split(".") if name]
-        for length in range(len(names), 0, -1):
-            if found := positions.get(".".join(names[:length])):
+    if path.startswith("input."):
+        return path.removeprefix("input.").removeprefix("environment.")
+    return f"{base}.{path}".strip(".")
+
+
+def _position(rule: Rule, item: Mapping[str, Any], positions: Mapping[str, Position]) -> Position | None:
+    """Where what the rule reads was written, else where the nearest thing around it was."""
+    for read_path in (*(p.replace("?", "").split("[")[0] for p in rule.reads), ""):
+        path = written_path(item, read_path)
+        while path:
+            if found := positions.get(path):
                 return found
-    return positions.get("")
+            path = path.rpartition(".")[0]
+    return None if written_path(item, "") is None else positions.get("")

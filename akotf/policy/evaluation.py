@@ -113,31 +113,44 @@ class _Asked:
         self.match = _compile(cel, question.match or "true", "match", compiled)
         self.expr = _compile(cel, question.expr, "expr", compiled)
         self.culprits = _compile(cel, question.culprits or "[]", "culprits", compiled)
-        self.names = self.match.names | self.expr.names | self.culprits.names
+        self.after_match = self.expr.names | self.culprits.names
+        self.names = self.match.names | self.after_match
         self.part = named_part((question.match, question.expr, question.culprits))
         fixed = {"input": document, "params": question.params, "values": []}
         self.context = cel.Context({k: v for k, v in fixed.items() if k in self.names}, dict(FUNCTIONS))
 
-    def answer(self, items: Sequence[Mapping[str, Any]]) -> Answer:
-        """The rule's word on each object that it matches, or the fault of the rule."""
+    def answer(self, items: Sequence[Mapping[str, Any]], matched: dict[tuple[str, int], bool]) -> Answer:
+        """The rule's word on each object that it matches, or the fault of the rule.
+
+        `matched` remembers what a `match` gave that names nothing but the object: many rules share one.
+        """
         said = []
         try:
             for index, item in enumerate(items):
-                if self.question.looks_at(item) and (word := self.ask(item)):
+                if self.question.looks_at(item) and (word := self.ask(index, item, matched)):
                     said.append(Said(index, *word))
         except _RuleFault as fault:
             return Answer(str(fault), (), fault.field)
         return Answer("", tuple(said))
 
-    def ask(self, item: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]] | None:
+    def ask(
+        self, index: int, item: Mapping[str, Any], matched: dict[tuple[str, int], bool]
+    ) -> tuple[str, str, tuple[str, ...]] | None:
         """Word, detail and culprits, or None when the rule does not match the object."""
-        if "object" in self.names:
-            self.context.add_variable("object", self.part(item))
-        matched, trouble = _value(self.match, self.context, "match")
-        if trouble:
-            return "error", f"match: {trouble}", ()
-        if not matched:
+        key, shared = (self.question.match, index), self.match.names <= {"object"}
+        known = matched.get(key) if shared else None
+        if known is False:
             return None
+        if "object" in (self.after_match if known else self.names):
+            self.context.add_variable("object", self.part(item))
+        if known is None:
+            known, trouble = _value(self.match, self.context, "match")
+            if trouble:
+                return "error", f"match: {trouble}", ()
+            if shared:
+                matched[key] = known
+            if not known:
+                return None
         reading = read(item, self.question.paths(item), self.document)
         if reading.gaps:
             return "unknown", ", ".join(reading.gaps), ()
@@ -151,9 +164,11 @@ class _Asked:
 
 def _answers(cel: Any, case: Case, compiled: dict[str, _Program]) -> list[Answer]:
     answers = []
+    matched: dict[tuple[str, int], bool] = {}
     for question in case.questions:
         try:
-            answers.append(_Asked(cel, question, case.document, compiled).answer(case.objects))
+            asked = _Asked(cel, question, case.document, compiled)
+            answers.append(asked.answer(case.objects, matched))
         except _RuleFault as fault:
             answers.append(Answer(str(fault), (), fault.field))
     return answers

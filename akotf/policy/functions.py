@@ -48,15 +48,16 @@ def cidr_wide(ranges: Sequence[str], ipv4: int, ipv6: int) -> list[str]:
     So the world in parts is found too. Private are the ranges that IANA reserves for it (RFC 1918, 4193, 6598,
     link-local, loopback). Of names (network tags, Azure's service tags) `*`, `Any` and `Internet` are the world.
     """
-    return [text for text in ranges if _is_wide(text, {4: ipv4, 6: ipv6})]
+    return [text for text in ranges if _is_wide(text, ipv4, ipv6)]
 
 
-def _is_wide(text: str, shortest: dict[int, int]) -> bool:
+def _is_wide(text: str, ipv4: int, ipv6: int) -> bool:
     if text == "*" or (text[:1].isalpha() and ":" not in text):
         return text.lower() in ("*", "any", "internet")
     network = _network(text)
-    private = any(_inside(network, reserved) for reserved in _PRIVATE)
-    return not private and network.prefixlen < shortest[network.version]
+    if network.prefixlen >= (ipv4 if network.version == 4 else ipv6):
+        return False
+    return not any(_inside(network, reserved) for reserved in _PRIVATE)
 
 
 def parse_json(text: str) -> Any:
@@ -67,9 +68,33 @@ def parse_json(text: str) -> Any:
         raise ValueError("parse_json() takes JSON; this text is none") from None  # the text may be secret
 
 
-def list_of(value: Any) -> list[Any]:
-    """`list_of(x)`: a list as it is, anything else as the only item: IAM writes one action without brackets."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def iam_allows(text: str) -> list[dict[str, list[str]]]:
+    """`iam_allows(policy)`: `actions` and `resources` of each statement of an IAM policy (JSON) that allows something.
+
+    IAM writes one action or statement without brackets too. What is allowed by exclusion (NotAction, NotResource) is
+    `*`: it is all but what somebody thought of.
+    """
+    document = parse_json(text)
+    if not isinstance(document, dict) or "Statement" not in document:
+        raise ValueError("iam_allows() takes an IAM policy; this text has no Statement")
+    return [
+        {
+            "actions": ["*"] if "NotAction" in statement else _listed(statement.get("Action", "*")),
+            "resources": ["*"] if "NotResource" in statement else _listed(statement.get("Resource", "*")),
+        }
+        for statement in _listed(document["Statement"])
+        if statement.get("Effect") == "Allow"
+    ]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def missing(names: Sequence[str], maps: Sequence[Any]) -> list[str]:
+    """`missing(["owner", "stage"], [labels])`: the names that none of the maps has with a value; other items are passed over."""
+    given = {key for found in maps if isinstance(found, dict) for key, value in found.items() if value not in ("", None)}
+    return [name for name in names if name not in given]
 
 
 def _network(text: str) -> Network:
@@ -95,7 +120,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cidr_prefix": cidr_prefix,
     "cidr_wide": cidr_wide,
     "parse_json": parse_json,
-    "list_of": list_of,
+    "iam_allows": iam_allows,
+    "missing": missing,
     "bytes_of": parse_bytes,
     "seconds_of": parse_duration,
 }

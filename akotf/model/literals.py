@@ -7,6 +7,7 @@ formats, as of 2026; where a form is not published, the prefix and length of tok
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -55,6 +56,10 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )  # fmt: skip
 _START = r"(?<![A-Za-z0-9])"
 _ANY_HINT = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
+
+#: A quick look that tells most texts apart, and the words that names of secrets have
+_HINTS = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
+_NAMES = re.compile(r"(?i)token|secret|passw|pwd|key|credential|uthorization|://")
 
 #: scheme://user:password@host
 _URL = re.compile(
@@ -107,9 +112,15 @@ def known(text: str) -> Iterator[Literal]:
                     yield Literal(kind, match.start(), match.end())
 
 
-def literals(text: str) -> list[Literal]:
+def literals(text: str) -> tuple[Literal, ...]:
     """Everything in a text that looks like a secret: by its form, as a URL's password, in a header, as NAME=VALUE."""
+    return _short(text) if len(text) <= 256 else _literals(text)
+
+
+def _literals(text: str) -> tuple[Literal, ...]:
     found = [*known(text), *_in_urls(text)]
+    if _NAMES.search(text) is None:
+        return tuple(found)
     for match in _HEADER.finditer(text) if "uthorization" in text else ():
         if not is_placeholder(match["value"]):
             found.append(Literal("a credential in a header", match.start("value"), match.end("value")))
@@ -117,7 +128,11 @@ def literals(text: str) -> list[Literal]:
         name = match["name"].lstrip("-")
         if is_secret_of(name, match["value"]):
             found.append(Literal(f"a value for {name}", match.start("value"), match.end("value")))
-    return found
+    return tuple(found)
+
+
+#: Names of keys and small values are the same in hundreds of environments.
+_short = functools.lru_cache(maxsize=8192)(_literals)
 
 
 def masked(text: str) -> str:

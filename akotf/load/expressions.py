@@ -106,7 +106,7 @@ def _one(text: str, values: Mapping[str, Scalar]) -> Outcome:
         try:
             names = _undeclared(part.source)
             used |= names
-            unknown = [n for n in dict(part.names) if n in names and (n not in values or n in RESERVED)]
+            unknown = [n for n in dict(part.names) if n in RESERVED or (n in names and n not in values)]
             flaws += [_unknown(part, name) for name in unknown]
             if not unknown:
                 found.append(checked(_computed(part.source, values)))

@@ -29,11 +29,15 @@ def render(report: ValidationReport) -> str:
     for name in ("tests", "failures", "errors"):
         suites.set(name, str(total[name]))
     ElementTree.indent(suites)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    )
 
 
 def _suite(suites: ElementTree.Element, one: EnvironmentReport) -> Counter[str]:
-    suite = ElementTree.SubElement(suites, "testsuite", name=_text(one.folder), package=_text(one.environment))
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name=_text(one.folder), package=_text(one.environment)
+    )
     tally = Counter({"tests": 0, "failures": 0, "errors": 0, "skipped": 0})
     for rule, findings in _cases(one).items():
         case = ElementTree.SubElement(suite, "testcase", name=_text(rule), classname=_text(one.environment))

@@ -106,7 +106,6 @@ _CHECKS = {
     "config/reserved-variable": "A variable has a name that akotf keeps for itself.",
     "config/secret-conflict": "Template and environment give one secret different references.",
     "config/secret-twice": "A name is a secret and a plain variable of the environment.",
-    "config/secret-variable": "A name is a secret and a plain variable.",
     "config/spot-without-checkpoint": "Spot machines may be taken, but checkpoints are not durable.",
     "config/stray-reference": "A reference to a secret stands where nothing resolves it.",
     "config/telemetry": "The node's agent would be asked too often.",

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from akotf.model.finding import Finding, Position
 from akotf.model.literals import masked
-from akotf.model.literals import masked
 
 _LARGEST = 4 * 2**20  # bytes of a source that is worth reading for an excerpt
 
@@ -36,12 +35,16 @@ class Sources:
     def __init__(self, findings: Iterable[Finding], read: Read = read_file) -> None:
         self._read = read
         self._lines: dict[str, list[str]] = {}
-        self._hidden = {(p.file, p.line) for f in findings if f.sensitive and (p := f.position)}
+        self._hidden = {
+            (Path(p.file).absolute(), p.line) for f in findings if f.sensitive and (p := f.position)
+        }
 
     def line(self, finding: Finding) -> str | None:
         """The line that a finding is about; None when there is none to show."""
         place = finding.position
-        if place is None or not place.line or finding.sensitive or (place.file, place.line) in self._hidden:
+        if place is None or not place.line or finding.sensitive:
+            return None
+        if (Path(place.file).absolute(), place.line) in self._hidden:
             return None
         if place.file not in self._lines:
             self._lines[place.file] = (self._read(place.file) or "").split("\n")

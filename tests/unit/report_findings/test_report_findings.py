@@ -1,6 +1,7 @@
 """Findings and verdicts as people read them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -88,8 +89,9 @@ def test_the_file_itself_is_read_when_it_is_there(tmp_path):
 
 
 def test_the_line_of_a_sensitive_finding_is_shown_for_no_finding():
+    absolute = Position(file=str(Path("akotf.yaml").absolute()), line=3, column=3)
     shown = show(
-        finding(sensitive=True), finding(line=3, column=3, remedy=""), finding(line=2, column=1, remedy="")
+        finding(sensitive=True), finding(remedy="", position=absolute), finding(line=2, column=1, remedy="")
     )
     assert "abc\n" not in shown
     assert "3 |" not in shown

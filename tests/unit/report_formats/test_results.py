@@ -142,3 +142,14 @@ def test_the_root_is_where_git_is_else_where_the_user_stands(
 ) -> None:
     assert git_root(root / "environments" / "één") == root
     assert git_root(tmp_path_factory.mktemp("nowhere")) == root / "environments"  # the working directory
+
+
+def test_a_message_that_quotes_a_token_is_told_without_it(root: Path, make: Any) -> None:
+    token = "ghp_" + "q7Zt3LmX9w" * 3 + "pK4vBn"  # the form of a GitHub token
+    report = make.whole(
+        make.environment(Path("een"), [finding(message=f"{token!r} is no number", remedy=f"not {token}")])
+    )
+    for name in FORMATS:
+        said = render(name, report, Sources([]), root)
+        assert "q7Zt" not in said
+        assert "secret" in said

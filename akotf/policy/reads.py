@@ -70,7 +70,7 @@ def value_at(data: Any, path: str) -> Any:
 
 
 def _step(data: Any, name: str) -> Any:
-    if isinstance(data, Mapping):
+    if isinstance(data, dict):
         return data.get(name, ABSENT)
     if isinstance(data, (list, tuple)) and name.isdecimal() and int(name) < len(data):
         return data[int(name)]
@@ -87,10 +87,10 @@ def _walk(data: Any, marks: Any, steps: tuple[Step, ...], walked: str, reading: 
         return
     (name, optional, each), rest = steps[0], steps[1:]
     if name == "*":
-        if not isinstance(data, Mapping):
+        if not isinstance(data, dict):
             reading.gaps.append(f"{walked} is no map")
             return
-        names = [*data, *(set(marks) - set(data) if isinstance(marks, Mapping) else ())]
+        names = [*data, *(set(marks) - set(data) if isinstance(marks, dict) else ())]
     else:
         names = [name]
     for inner in names:
@@ -130,7 +130,7 @@ def _mark(marks: Any, name: str) -> Any:
 
 
 def _any_true(marks: Any) -> bool:
-    if isinstance(marks, Mapping):
+    if isinstance(marks, dict):
         return any(_any_true(v) for v in marks.values())
     if isinstance(marks, (list, tuple)):
         return any(_any_true(v) for v in marks)

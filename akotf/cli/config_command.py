@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
-from akotf.cli.common import add_parameters, parameters_of, session_of
+from akotf.cli.common import add_environment, add_parameters, parameters_of, session_of
 from akotf.cli.view import View
 from akotf.errors import UsageError
+from akotf.load.environment import AKOTF
 from akotf.model.config import DesiredState
 from akotf.model.finding import Position
 from akotf.model.literals import is_secret_of, literals
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", choices=("show",), help="show: every setting, its value and where it comes from"
     )
-    parser.add_argument("environment", help="folder of the environment")
+    add_environment(parser)
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="only what lies at or below these, with its way"
     )
@@ -54,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Each setting's final value and origin; nothing is judged and no secret is resolved."""
     view = View(arguments)
+    if not Path(arguments.environment).exists() and (Path() / AKOTF).exists():
+        words = " ".join([arguments.environment, *arguments.paths])
+        raise UsageError(f"there is no folder {arguments.environment}", remedy=f"akotf config show . {words}")
     session = session_of(arguments, view)
     state = load(session, parameters_of(arguments))
     rows = [row for row in rows_of(state) if _wanted(row, arguments)]

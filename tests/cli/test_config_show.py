@@ -173,6 +173,15 @@ class TestConfigShow:
         assert f"there is no setting '{path}'" in error
         assert remedy.split(" here")[0] in error or path.endswith(".x")
 
+    def test_in_its_folder_an_environment_needs_no_name(
+        self, environment: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(environment)
+        assert dispatch(["config", "show"]) == 0
+        assert capsys.readouterr().out.startswith("environment\n")
+        assert dispatch(["config", "show", "run.limits", "owner"]) == 1
+        assert "remedy: akotf config show . run.limits owner\n" in capsys.readouterr().err
+
     def test_a_faulty_environment_tells_its_faults(self, environment: Path, capsys: Any) -> None:
         file = environment / "akotf.yaml"
         file.write_text(file.read_text().replace("owner: me", "ownr: me"))

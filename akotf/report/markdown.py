@@ -30,16 +30,24 @@ def render(report: ValidationReport, root: Path) -> str:
         "",
         f"{counts.error} errors, {counts.warning} warnings, {counts.note} notes; akotf {report.tool.version}",
     ]
-    told = sorted((one for one in report.environments if one.findings), key=lambda one: one.valid)
+    told = sorted(
+        (one for one in report.environments if one.findings or _waivers(one)), key=lambda one: one.valid
+    )
     rows: list[str] = []
     for one in told:
         rows += ["", f"**{cell(one.environment)}** (<code>{cell(one.folder)}</code>)", ""]
-        rows += ["| | what | where | rule |", "|---|---|---|---|"]
-        rows += [_row(finding, one, root) for finding in one.findings]
-    if plain := [cell(one.environment) for one in report.environments if not one.findings]:
+        if one.findings:
+            rows += ["| | what | where | rule |", "|---|---|---|---|"]
+            rows += [_row(finding, one, root) for finding in one.findings]
+        rows += ["", *(f"- {cell(waiver)}" for waiver in _waivers(one))]
+    if plain := [cell(one.environment) for one in report.environments if not (one.findings or _waivers(one))]:
         rows += ["", f"<details><summary>{len(plain)} without findings</summary>", "", ", ".join(plain)]
         rows += ["", "</details>"]
     return _cut([*head, *rows])
+
+
+def _waivers(one: EnvironmentReport) -> tuple[str, ...]:
+    return one.policy.waivers if one.policy else ()
 
 
 def cell(text: str) -> str:

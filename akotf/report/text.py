@@ -26,14 +26,16 @@ def text(findings: Iterable[Finding], read_source: Read = read_file, *, color: b
 
 
 def report(report: ValidationReport, sources: Sources, *, color: bool = False) -> str:
-    """Every environment: its findings, then one line that says what came out.
+    """Every environment: its findings, every waiver, then one line that says what came out.
 
-    Of several, those without findings are only counted.
+    Of several, those without findings and waivers are only counted.
     """
     blocks, several = [], len(report.environments) > 1
     for one in report.environments:
         blocks += [_block(finding, sources, color) for finding in one.findings]
-        if one.findings or not several:
+        waivers = one.policy.waivers if one.policy else ()
+        blocks += [f"{clean(one.environment)}: {_one_line(waiver)}" for waiver in waivers]
+        if one.findings or waivers or not several:
             blocks.append(summary(one, color=color))
     if several:
         blocks.append(total(report))

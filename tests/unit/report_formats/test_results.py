@@ -153,3 +153,13 @@ def test_a_message_that_quotes_a_token_is_told_without_it(root: Path, make: Any)
         said = render(name, report, Sources([]), root)
         assert "q7Zt" not in said
         assert "secret" in said
+
+
+def test_people_see_every_waiver_used_or_not(root: Path, make: Any) -> None:
+    one = make.environment(Path("een"), [], make.verdict(Outcome.PASS))
+    waiver = "waiver of total-gpus: ann, T-7, until 2027-03-01: launch; nothing needs it now"
+    judged = one.model_copy(update={"policy": one.policy.model_copy(update={"waivers": (waiver,)})})
+    report = make.whole(judged, make.environment(Path("twee"), []))
+    assert f"een: {waiver}\n" in render("text", report, Sources([]), root)
+    assert f"- {waiver}\n" in render("markdown", report, Sources([]), root)
+    assert waiver in render("json", report, Sources([]), root)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from akotf.load.catalogue import plain_files
-from akotf.load.parameters import Typed, bind_parameters
+from akotf.load.parameters import bind_parameters
 from akotf.load.specification import RUN, TEMPLATE, Template
+from akotf.load.typed import Typed
 from akotf.model.config import Baseline, DesiredState, ParameterSpec
 from akotf.model.units import format_bytes, format_duration
 from akotf.reading import yaml

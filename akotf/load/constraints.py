@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from akotf.errors import IsolationError
@@ -26,12 +28,9 @@ def check_constraints(template: TemplateSpec, node: MapNode, parameters: Paramet
         return []
     faulty = {finding.path.removeprefix("parameters.") for finding in parameters.findings}
     values = {name: value for name, value in parameters.values.items() if name not in faulty}
-    expressions = [constraint.expr for constraint in template.constraints]
+    expressions = tuple(constraint.expr for constraint in template.constraints)
     try:
-        answers: list[Answer] = run_limited(
-            evaluate_constraints, (expressions, list(template.parameters), values),
-            seconds=SECONDS, scrub_environment=True,
-        )  # fmt: skip
+        answers = _answers(expressions, tuple(template.parameters), json.dumps(values, sort_keys=True))
     except IsolationError as error:
         message = f"the template's constraints can't be worked out: {error.message}"
         return [_fault(0, _mark(node, 0, "expr"), message, "make them smaller")]
@@ -41,6 +40,19 @@ def check_constraints(template: TemplateSpec, node: MapNode, parameters: Paramet
         if (finding := _judged(index, constraint, answer, node, parameters)) is not None:
             findings.append(finding)
     return findings
+
+
+@lru_cache(
+    maxsize=64
+)  # where many environments are loaded, most say the same; as text 1, 1.0 and true differ
+def _answers(expressions: tuple[str, ...], known: tuple[str, ...], values: str) -> list[Answer]:
+    answers: list[Answer] = run_limited(
+        evaluate_constraints,
+        (expressions, known, json.loads(values)),
+        seconds=SECONDS,
+        scrub_environment=True,
+    )
+    return answers
 
 
 def _own_faults(

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from akotf.reading.nodes import Mark
 from akotf.reading.source import Unreadable, place
 
-_SKIP = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
+# Possessive repeats (`*+`): nothing is kept to go back to, which for a file of empty lines would be 400 MB.
+_SKIP = re.compile(r"(?:[ \t]*+(?:#[^\r\n]*+)?(?:\r\n|\r|\n))*+")
 _LINE = re.compile(r"[^\r\n]*")
-_COMMENT = re.compile(r"(?:(?<=[\s])|(?<![\s\S]))#[^\r\n]*")
+_COMMENT_OR_TAB = re.compile(r"(?:(?<=\s)|\A)#[^\r\n]*+|\t")
 _HEADER = re.compile(r"[|>][^\r\n#]*")
+_FIRST_INDENT = re.compile(r"[^\r\n]*+[\r\n][ \r\n]*+")
 _GLUED = re.compile(r"[|>][-+0-9]*#")
-_END = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|(?m:^)\.\.\.(?=\s|\Z))*[ \t]*(?:#[^\r\n]*\Z)?")
+_END = re.compile(r"(?:[ \t]*+(?:#[^\r\n]*+)?(?:\r\n|\r|\n)|(?m:^)\.\.\.(?=\s|\Z))*+[ \t]*+(?:#[^\r\n]*+\Z)?")
 
 
 class Span(NamedTuple):
@@ -105,31 +107,30 @@ def _between(text: str, spans: list[Span]) -> Iterator[int]:
     """Tabs between scalars, comments apart."""
     at = 0
     for span in [*spans, Span(len(text), len(text), "")]:
-        comments = [m.span() for m in _COMMENT.finditer(text, at, span.start)]
-        for match in re.finditer("\t", text[at : span.start]):
-            index = at + match.start()
-            if not any(a <= index < b for a, b in comments):
-                yield index
+        if text.find("\t", at, span.start) >= 0:
+            for match in _COMMENT_OR_TAB.finditer(text, at, span.start):
+                if match[0] == "\t":
+                    yield match.start()
         at = max(at, span.end)
 
 
 def _within(text: str, spans: list[Span]) -> Iterator[int]:
     """Tabs in plain scalars, before the quote or indicator of others, and where a block's indentation is looked for."""
     for start, end, style in spans:
-        written = text[start:end]
-        content = written.find(style) if style else len(written)
-        if style in ("|", ">") and (header := _HEADER.match(written, content)):
+        content = text.find(style, start, end) if style else end
+        if style in ("|", ">") and (header := _HEADER.match(text, content, end)):
             content = header.end()
-            if written.startswith("#", content) and not header[0].endswith((" ", "\t")):
-                yield start + content
+            if text.startswith("#", content, end) and not header[0].endswith((" ", "\t")):
+                yield content
             if not re.search(r"\d", header[0]):
-                yield from (start + i for i in _block_indent(written, content))
-        yield from (start + m.start() for m in re.finditer("\t", written[:content]))
+                yield from _block_indent(text, content, end)
+        at = text.find("\t", start, content)
+        while at >= 0:
+            yield at
+            at = text.find("\t", at + 1, content)
 
 
-def _block_indent(written: str, at: int) -> Iterator[int]:
+def _block_indent(text: str, start: int, end: int) -> Iterator[int]:
     """The tab that the first line of a block scalar starts with, when its indentation is found from that line."""
-    begin = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)").match(written, at)
-    match = re.compile(r"[ \r\n]*").match(written, begin.end()) if begin else None
-    if match and written.startswith("\t", match.end()):
+    if (match := _FIRST_INDENT.match(text, start, end)) and text.startswith("\t", match.end(), end):
         yield match.end()

@@ -178,6 +178,8 @@ def default_text(field: Any, hint: Any) -> str:
         value = ", ".join(str(getattr(v, "value", v)) for v in value)
     if hint == units.Seconds:
         value = units.format_duration(value)
+    elif hint == units.Percent:
+        value = units.format_percent(value)
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

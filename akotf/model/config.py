@@ -6,15 +6,19 @@ import datetime as dt
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from akotf.model.base import Frozen
+from akotf.model.drift import DriftClass
 from akotf.model.finding import Finding, Position
 from akotf.model.origin import Origin
 from akotf.model.secret import SecretReference
-from akotf.model.units import BitRate, ByteCount, GpuName, MoneyText, RateText, Seconds
+from akotf.model.units import BitRate, ByteCount, GpuName, MoneyText, Percent, RateText, Seconds
 
+#: A time of the day, or a date with a time; in the window's own timezone.
+MOMENT = r"^(\d{4}-\d\d-\d\dT)?[0-2]\d:[0-5]\d$"
 NAME = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
 Scalar = bool | int | float | str
@@ -78,12 +82,57 @@ class Lifecycle(Frozen):
     ttl: Seconds | None = None
 
 
+def _moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+class Window(Frozen):
+    """A recurring time of the day, or one interval between two moments.
+
+    `22:00` to `06:00` goes over midnight and belongs to the day on which it begins; `2026-12-20T00:00` to
+    `2027-01-05T00:00` happens once. Both ends are in `timezone`; the end itself is outside.
+    """
+
+    days: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] = ()  # empty: every day
+    start: str = Field(pattern=MOMENT)
+    end: str = Field(pattern=MOMENT)
+    timezone: str = "UTC"
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Window:
+        """ValueError for what names no time: two kinds of ends, an interval that ends before it begins."""
+        if (len(self.start) == 5) != (len(self.end) == 5):
+            raise ValueError("start and end must both be times of the day, or both be dates with a time")
+        start, end = (
+            _moment(text if len(text) > 5 else f"2000-01-01T{text}") for text in (self.start, self.end)
+        )
+        if len(self.start) > 5 and (self.days or start >= end):
+            raise ValueError("an interval between dates has no days, and its start comes before its end")
+        try:
+            ZoneInfo(self.timezone)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(
+                f"there is no timezone {self.timezone!r}; write one such as Europe/Berlin"
+            ) from None
+        return self
+
+
 class MonitorSpec(Frozen):
-    """How often telemetry and Terraform are looked at, and whether drift is healed without asking."""
+    """How often telemetry and Terraform are looked at, and what is done about drift without asking."""
 
     telemetry: Seconds = 5.0
     refresh: Seconds = 300.0
     heal: Literal["auto", "alert"] = "auto"
+    classes: dict[DriftClass, Literal["ignore", "alert", "heal"]] = {}  # what differs from `heal`
+    ignore: tuple[str, ...] = ()  # fields that somebody else owns; * stands for any text
+    consent: tuple[Literal["replace"], ...] = ()  # what may be done to a node under a live run
+    freeze: tuple[Window, ...] = ()  # no heals in these
+    allow: tuple[Window, ...] = ()  # heals only in these; `freeze` wins
+    remedies: dict[DriftClass, str] = {}  # class -> script of the user's own, inside the environment folder
+    hang: Seconds = 600.0  # least time without a step that counts as a hang
+    warn_at: Percent = 0.8  # share of the budget at which to warn
+    stop_at: Percent = 1.0  # share of the budget at which the run saves and stops
 
 
 class Waiver(Frozen):

@@ -1,9 +1,9 @@
-"""Baselines against readings: observations, drift and decisions."""
+"""Baselines against readings: observations, drift, decisions, and what is remembered between two looks."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from akotf.model.base import Frozen
 
@@ -47,17 +47,28 @@ class Observation(Frozen):
     progress: dict[str, Any] | None = None  # the heartbeat, as `Progress` JSON
 
 
+class NodeStatus(Frozen):
+    """What the backend itself says of a node of the run. Only `lost` is a lost node: `unknown` is no answer."""
+
+    node: str
+    state: Literal["up", "lost", "unknown"]
+    native: str = ""  # the backend's own word: DOWN, NODE_FAIL, NotReady, ...
+    reason: str = ""
+
+
 class Drift(Frozen):
-    """One declared value that differs from what is there."""
+    """One declared value that differs from what is there, with the evidence for it."""
 
     kind: DriftClass
     node: str
     field: str  # hyperparameters.file.learning_rate, limits.open_files, akotf_baseline.run (address), ...
     approved: Any
     observed: Any  # None = absent
-    source: str  # agent | terraform | heartbeat | prediction
+    source: str  # agent | terraform | heartbeat | backend | prediction | history | peers | prices
     address: str = ""  # Terraform address that heals it
     since: float = 0.0  # Unix seconds when first seen
+    tolerance: str = ""  # how far it may differ before it counts; empty: not at all
+    disruptive: bool = False  # the fix deletes, replaces or reboots something
 
     @property
     def key(self) -> str:
@@ -73,10 +84,11 @@ class Decision(Frozen):
     reason: str
     addresses: tuple[str, ...] = ()  # Terraform targets of a heal in place
     retry_at: float = 0.0  # Unix seconds; a deferred action may be tried again then
+    hook: str = ""  # script of the user's own for this class, relative to the environment folder
 
 
 class HealMemory(Frozen):
-    """What the controller remembers of one drift key, so that decisions stay pure functions."""
+    """What is remembered of one drift key, so that decisions stay pure functions."""
 
     first_seen: float = 0.0
     last_seen: float = 0.0
@@ -84,3 +96,51 @@ class HealMemory(Frozen):
     attempts: int = 0
     not_before: float = 0.0
     flips: tuple[str, ...] = ()  # recent observed values, as JSON: the fight detector
+    state: str = ""  # the unhealthy state it belongs to: a key of `Memory.states`
+
+
+class StateMemory(Frozen):
+    """What is remembered of one unhealthy state, whatever the fields that show it: `NODE:replace`, `*:restart-...`.
+
+    Reasons may alternate; the state's attempts and timer go on until it was clear for some looks in a row.
+    """
+
+    since: float = 0.0  # Unix seconds when the state began
+    restless: int = 0  # looks in a row that saw it, each by a reason that was not there long enough by itself
+    attempts: int = 0
+    not_before: float = 0.0
+    acted_at: float = 0.0  # Unix seconds of the last attempt
+    clean: int = 0  # looks in a row without it
+
+
+class Memory(Frozen):
+    """All that decisions carry from one look to the next. Plain data: a monitor may keep it over its own restart."""
+
+    revision: str = ""  # of the desired state; another one starts with an empty memory
+    drifts: dict[str, HealMemory] = {}  # by `Drift.key`
+    states: dict[str, StateMemory] = {}  # by TARGET:ACTION
+
+
+class Trend(Frozen):
+    """The step time of one node against the run's own past (EWMA and CUSUM). Times in seconds."""
+
+    samples: int = 0
+    mean: float = 0.0  # of the samples that were learned from
+    squares: float = 0.0  # sum of squared deviations from it
+    level: float = 0.0  # EWMA: where the step time is now
+    cusum: float = 0.0  # upper CUSUM, in standard deviations
+    step: int = -1  # of the last sample
+
+
+class Pace(Frozen):
+    """How a run advances: what liveness is judged by. Times in seconds."""
+
+    seen: float = 0.0  # time of the last observation that was counted
+    step: int = -1
+    phase: str = ""
+    idle: float = 0.0  # watched time since the step last changed
+    phases: tuple[str, ...] = ()  # that were seen since then
+    paces: tuple[float, ...] = ()  # seconds a step, of recent looks that saw steps
+    moved: bool = False  # at least one step was seen to end
+    watched: float = 0.0  # time of the present window of throughput
+    advanced: int = 0  # steps in it

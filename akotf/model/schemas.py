@@ -18,7 +18,7 @@ from akotf.model.config import NAME, EnvironmentSpec, ParameterSpec, RunSpec, Te
 from akotf.model.meanings import meaning_of, prose, sentence
 from akotf.model.policy import Rule
 from akotf.model.secret import SecretReference
-from akotf.model.units import ByteCount, Seconds, format_bytes, format_duration
+from akotf.model.units import ByteCount, Seconds, format_bytes, format_duration, format_percent
 
 DIALECT = "http://json-schema.org/draft-07/schema#"  # what the editors' YAML servers implement whole
 #: file -> its model
@@ -118,6 +118,8 @@ class _ForFiles(_Documented):
             made.pop("default", None)
         elif made.get("title") == "Duration" and isinstance(default, (int, float)):
             made["default"] = format_duration(float(default))
+        elif made.get("title") == "Percentage" and isinstance(default, (int, float)):
+            made["default"] = format_percent(float(default))
         elif made.get("title") == "Size" and isinstance(default, int):
             made["default"] = format_bytes(default)
         return made

@@ -12,7 +12,16 @@ from pydantic import BeforeValidator
 
 from akotf.model.base import Frozen
 from akotf.model.config import EnvironmentSpec, RunSpec, ScopeKind, ScopeSpec
-from akotf.model.units import Money, Rate, format_bytes, format_duration, parse_bytes, parse_duration
+from akotf.model.units import (
+    Money,
+    Rate,
+    format_bytes,
+    format_duration,
+    format_percent,
+    parse_bytes,
+    parse_duration,
+    parse_percent,
+)
 
 #: What a scope of a kind does where nothing is written; the survey measures or looks up the rest.
 BY_KIND: dict[ScopeKind, dict[str, str]] = {
@@ -20,11 +29,11 @@ BY_KIND: dict[ScopeKind, dict[str, str]] = {
     ScopeKind.HPC: {"backend": "slurm", "partition": "the cluster's own", "queue_wait": "30m", "price": "unknown"},
     ScopeKind.CLOUD: {"backend": "the provider's", "price": "price book", "nodes": "as many as the run asks for"},
 }  # fmt: skip
-_UNITS = {parse_bytes: "bytes", parse_duration: "duration"}
+_UNITS = {parse_bytes: "bytes", parse_duration: "duration", parse_percent: "percent"}
 
 
 class Leaf(NamedTuple):
-    """One setting: `run.limits.memory`, its value, and `bytes`, `duration` or no unit."""
+    """One setting: `run.limits.memory`, its value, and `bytes`, `duration`, `percent` or no unit."""
 
     path: str
     value: Any
@@ -52,6 +61,8 @@ def shown(leaf: Leaf) -> str:
         return format_bytes(value)
     if leaf.unit == "duration" and isinstance(value, (int, float)):
         return format_duration(value)
+    if leaf.unit == "percent" and isinstance(value, (int, float)):
+        return format_percent(value)
     if isinstance(value, (dict, tuple, list)):
         return "none"
     if isinstance(value, float):
@@ -61,7 +72,7 @@ def shown(leaf: Leaf) -> str:
         if not text or not text.isprintable() or text != text.strip():
             text = json.dumps(text, ensure_ascii=False)
             text = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
-    return f"{text} {leaf.unit}" if leaf.unit not in ("", "bytes", "duration") else text
+    return f"{text} {leaf.unit}" if leaf.unit not in ("", "bytes", "duration", "percent") else text
 
 
 def _walk(value: Any, path: str, unit: str) -> Iterator[Leaf]:

@@ -139,7 +139,7 @@ def test_an_editor_finds_a_meaning_at_every_key_and_no_trace_of_the_library(file
     text = json.dumps(schema)
     assert not re.search(r"pydantic|\$defs|SearchPattern|allOf|Enum\b|\"null\"", text)
     titles = {value for path, value in walk(schema) if path.endswith("/title") and isinstance(value, str)}
-    assert titles <= {file, "Size", "Duration", "Bit rate", "Amount of money", "Price per hour", "GPU name", "Secret reference",
+    assert titles <= {file, "Size", "Duration", "Percentage", "Bit rate", "Amount of money", "Price per hour", "GPU name", "Secret reference",
                       "Expression over the parameters"}  # fmt: skip
     for path, value in walk(schema):
         if path.endswith("/pattern") and isinstance(value, str):

@@ -43,7 +43,7 @@ class EnvironmentReport(Frozen):
     revision: str | None
     baseline: str | None
     findings: tuple[ReportedFinding, ...]
-    policy: Judgement | None  # every verdict of the stage config, those that pass too; null when nothing was judged
+    policy: Judgement | None  # every verdict of stage config, passes too; null when nothing was judged
 
 
 class Tool(Frozen):

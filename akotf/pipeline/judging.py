@@ -62,7 +62,10 @@ def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Map
 def plan_facts(s: Session, state: DesiredState, *, destroying: bool = False) -> dict[str, Any]:
     """What a Terraform plan does not say of itself: whose it is, whether somebody asked to destroy, what lives on it."""
     live = [run.id for run in attempts.list_runs(s.layout) if not run.state.final]
-    return {"environment": state.environment.name, "destroy": destroying, "live_runs": live}
+    consent = list(state.environment.monitor.consent)
+    return {
+        "environment": state.environment.name, "destroy": destroying, "live_runs": live, "consent": consent,
+    }  # fmt: skip
 
 
 def _resources(module: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -72,7 +72,7 @@ def tfplan_document(
     """Stages tfplan and drift: one `resource` for each change and one `plan` with the totals.
 
     A replacement counts as one destroy and one create, as Terraform counts it. `extra` goes into the document:
-    `environment`, `destroy` (asked for by somebody) and `live_runs` (null: not known).
+    `environment`, `destroy` (asked for by somebody), `live_runs` (null: not known) and `consent` (none by default).
     """
     changes = [change for change in plan.changes if change.is_change]
     totals = {
@@ -82,7 +82,7 @@ def tfplan_document(
     }
     document = {
         "stage": stage, "environment": "", "destroy": plan.destroy, "targets": list(plan.targets), **totals,
-        "live_runs": None, "terraform_version": plan.terraform_version, **extra,
+        "live_runs": None, "consent": [], "terraform_version": plan.terraform_version, **extra,
     }  # fmt: skip
     rows = [_resource(c) for c in changes]
     rows.append({"kind": "plan", "destroy": document["destroy"], **totals})

@@ -46,7 +46,7 @@ _OBJECTS: dict[str, dict[str, Any]] = {
     "plan": _TOTALS,
 }  # fmt: skip
 _TFPLAN = {
-    **_TOTALS, "environment": "example", "targets": [], "live_runs": [], "terraform_version": "1.11.4",
+    **_TOTALS, "environment": "example", "targets": [], "live_runs": [], "consent": [], "terraform_version": "1.11.4",
 }  # fmt: skip
 _DOCUMENTS: dict[Stage, dict[str, Any]] = {
     Stage.CONFIG: {

@@ -45,7 +45,8 @@ def read(item: Mapping[str, Any], paths: tuple[str, ...], document: Mapping[str,
         else:
             marks = {"after": item.get("after_unknown")} if head == "after" else None
             _walk(item, marks, steps, "", reading)
-    return reading
+    # two paths through the same gap tell of it once
+    return Reading(reading.found, list(dict.fromkeys(reading.gaps)))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -170,6 +170,7 @@ class TfplanDocument(Frozen):
     updates: int
     destroys: int
     live_runs: tuple[str, ...] | None  # runs that live on this deployment; null: not known
+    consent: tuple[str, ...]  # what the environment allows to be done to a node under a live run: replace
     terraform_version: str
 
 

@@ -113,3 +113,10 @@ def test_the_rule_of_the_page_stops_a_budget(shell: Type, tmp_path: Path) -> Non
             (work / block["file"]).write_text(block["body"].replace("5 USD", "50 USD"))
     printed = shell("akotf validate slope && exit 1 || test $? = 3")
     assert "the budget is over 10" in printed
+
+
+def test_the_page_on_rules_of_your_own(shell: Type, tmp_path: Path) -> None:
+    printed = "".join(typed(DOCS / "how-to" / "policies.md", shell, tmp_path / "work"))
+    assert printed.count("every rule passes its pass inputs") == 2
+    assert "run: pass\n    limits.wall_time = " in printed
+    assert "module.local_gpu.akotf_local_pool.this leases 2 CPUs, more than 1" in printed

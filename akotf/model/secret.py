@@ -83,9 +83,13 @@ def wanted_form(text: str) -> str:
     return f"write {form}" if form else f"write one of {', '.join(SCHEMES.values())}"
 
 
+class NotAReference(ValueError):
+    """A text where a reference has to stand. It may be the secret itself: who tells of it must not show it."""
+
+
 def _checked(text: str) -> str:
     if not is_reference(text):
-        raise ValueError(f"is not a secret reference; {wanted_form(text)}")
+        raise NotAReference(f"is not a secret reference; {wanted_form(text)}")
     return text
 
 

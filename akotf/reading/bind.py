@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from akotf.model.finding import Finding, Position
+from akotf.model.secret import NotAReference
 from akotf.reading import leaves
 from akotf.reading.leaves import Fault
 from akotf.reading.nodes import ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
@@ -74,7 +75,9 @@ class _Reader:
     marks: dict[Path, Mark] = field(default_factory=dict)
     faulty: set[Path] = field(default_factory=set)
 
-    def fault(self, rule: str, path: Path, mark: Mark, message: str, remedy: str = "") -> Any:
+    def fault(
+        self, rule: str, path: Path, mark: Mark, message: str, remedy: str = "", *, sensitive: bool = False
+    ) -> Any:
         """Note a fault; the value is left out."""
         self.faulty.add(path)
         self.findings.append(
@@ -84,6 +87,7 @@ class _Reader:
                 position=mark.position(),
                 path=dotted(path),
                 remedy=remedy,
+                sensitive=sensitive,
             )
         )
         return _MISSING
@@ -197,7 +201,10 @@ class _Reader:
                 continue  # left out because of a fault that is noted
             message, remedy = leaves.explain(detail)
             name = dotted(path) or "the document"
-            self.fault("value", path, self.marks.get(path, top), f"{name}: {message}", remedy)
+            # What stands in place of a reference may be the secret itself.
+            sensitive = isinstance(detail.get("ctx", {}).get("error"), NotAReference)
+            mark = self.marks.get(path, top)
+            self.fault("value", path, mark, f"{name}: {message}", remedy, sensitive=sensitive)
 
 
 def _walk(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:

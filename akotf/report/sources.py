@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from akotf.model.finding import Finding, Position
-from akotf.model.literals import masked
+from akotf.model.literals import literals
 
 _LARGEST = 4 * 2**20  # bytes of a source that is worth reading for an excerpt
 
@@ -51,7 +51,7 @@ class Sources:
         lines = self._lines[place.file]
         line = lines[place.line - 1].rstrip("\r") if place.line <= len(lines) else ""
         return (
-            line if line.strip() and masked(line) == line else None
+            line if line.strip() and not literals(line) else None
         )  # whatever the finding: a token stands there
 
 

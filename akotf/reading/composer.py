@@ -17,13 +17,12 @@ from akotf.reading import layout
 from akotf.reading.characters import hidden_in, invisible, lookalike, lookalike_in
 from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode
 from akotf.reading.scalars import shown
-from akotf.reading.source import Unreadable, fault, place
+from akotf.reading.source import MAX_FAULTS, Unreadable, fault, place
 from akotf.reading.syntax import MAX_DEPTH, TAG_REMEDY, half_character
 
 # After aliases are expanded. A file of 1 MiB in block style has some 100,000 (ten bytes a value); twice that is read
 # in about a second and 150 MB. A list of more numbers than this is data, not configuration.
 MAX_NODES = 200_000
-MAX_FAULTS = 50
 
 LOADER: Any = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 _TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})

@@ -8,6 +8,7 @@ from akotf.model.finding import Finding
 from akotf.reading.nodes import Mark
 
 MAX_BYTES = 2**20
+MAX_FAULTS = 50  # of a file; nobody reads more at once
 _BREAK = re.compile(r"\r\n|\r|\n")
 # Control characters and line separators: YAML 1.1 folds or drops them, so they are refused as written. So are the
 # marks that turn the direction of text: a reviewer would see another order than the one that is read

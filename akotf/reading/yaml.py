@@ -8,9 +8,9 @@ import yaml as pyyaml
 
 from akotf.errors import ConfigError
 from akotf.model.finding import Finding
-from akotf.reading.composer import MAX_FAULTS, MAX_NODES, Composer
+from akotf.reading.composer import MAX_NODES, Composer
 from akotf.reading.nodes import Node
-from akotf.reading.source import MAX_BYTES, Unreadable, decode
+from akotf.reading.source import MAX_BYTES, MAX_FAULTS, Unreadable, decode
 from akotf.reading.syntax import MAX_DEPTH, syntax
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_FAULTS", "MAX_NODES", "parse", "read", "shown_path"]

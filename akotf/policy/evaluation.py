@@ -108,7 +108,9 @@ class _Program(NamedTuple):
 class _Asked:
     """A question with its programs, in a context that holds what does not change between objects."""
 
-    def __init__(self, cel: Any, question: Question, document: Mapping[str, Any], compiled: dict[str, _Program]) -> None:
+    def __init__(
+        self, cel: Any, question: Question, document: Mapping[str, Any], compiled: dict[str, _Program]
+    ) -> None:
         self.question, self.document = question, document
         self.match = _compile(cel, question.match or "true", "match", compiled)
         self.expr = _compile(cel, question.expr, "expr", compiled)

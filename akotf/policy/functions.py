@@ -93,7 +93,13 @@ def _listed(value: Any) -> list[Any]:
 
 def missing(names: Sequence[str], maps: Sequence[Any]) -> list[str]:
     """`missing(["owner", "stage"], [labels])`: the names that none of the maps has with a value; other items are passed over."""
-    given = {key for found in maps if isinstance(found, dict) for key, value in found.items() if value not in ("", None)}
+    given = {
+        key
+        for found in maps
+        if isinstance(found, dict)
+        for key, value in found.items()
+        if value not in ("", None)
+    }
     return [name for name in names if name not in given]
 
 

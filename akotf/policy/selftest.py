@@ -67,7 +67,9 @@ def test_rules(folders: Sequence[Path], only: Sequence[str] = ()) -> list[Findin
     for file in files:
         if file.rule is not None:
             inputs, faults = _inputs(file, file.rule)
-            findings += [*lint(file), *faults, *_compare(file, file.rule, inputs)]
+            wrong = lint(file)
+            # What a mistyped rule says of its inputs only hides the mistake.
+            findings += [*wrong, *faults, *_compare(file, file.rule, [] if wrong else inputs)]
     return findings
 
 

@@ -198,6 +198,79 @@ def test_a_waiver_is_not_used_where_the_rule_passes():
     assert one([{"gpus": 1}], waivers=[waiver(TODAY)]).outcome is Outcome.PASS
 
 
+def told(objects, *waivers):
+    return judge(
+        Stage.SELECTION, {}, [("a", o) for o in objects], [rule()], today=TODAY, waivers=waivers
+    ).waivers
+
+
+def test_every_waiver_is_told_used_or_not():
+    late = waiver(TODAY + dt.timedelta(days=90))
+    (used,) = told([{"gpus": 9}], late)
+    (unused,) = told([{"gpus": 1}], late)
+    assert used == "waiver of few-gpus: ann, T-7, until 2027-05-30: launch"
+    assert unused == used + "; nothing needs it now"
+
+
+@pytest.mark.parametrize(("days", "says"), [(366, ""), (367, "runs for more than a year, until 2028-03-02")])
+def test_a_waiver_that_runs_very_long_says_so(days, says):
+    verdict = one([{"gpus": 9}], waivers=[waiver(TODAY + dt.timedelta(days=days))])
+    assert verdict.outcome is Outcome.WAIVED
+    assert ("more than a year" in verdict.message) is bool(says)
+    assert says in verdict.message
+
+
+@pytest.mark.parametrize("field", ["owner", "reason", "ticket"])
+def test_a_waiver_that_names_nobody_or_nothing_is_an_error_with_its_place(field):
+    places = {f"waivers.0.{field}": Position(file="akotf.yaml", line=9, column=3)}
+    with pytest.raises(ConfigError, match=f"has no {field}") as caught:
+        verdicts([{"gpus": 1}], waivers=[waiver(TODAY, **{field: " "})], positions=places)
+    (finding,) = caught.value.findings
+    assert str(finding.position) == "akotf.yaml:9:3"
+
+
+def test_a_failing_rule_names_the_culprits_but_never_of_an_object_with_secrets():
+    tested = rule(expr="false", culprits="object.names", message="refused: {culprits}")
+    item = {"gpus": 1, "names": ["a", "b"]}
+    assert one([item], tested).message == "refused: a, b"
+    assert one([{**item, "sensitive": ["token"]}], tested).message == "refused: (sensitive)"
+
+
+def test_types_choose_resources_and_what_is_read_of_each():
+    tested = rule(
+        stage="tfplan", reads=[], types={"disk": ["after.size"], "machine": ["after.disks[].size"]},
+        expr="values.all(v, v <= params.max)", message="{values}",
+    )  # fmt: skip
+    items = [
+        {"type": "disk", "after": {"size": 9}},
+        {"type": "machine", "after": {"disks": [{"size": 1}, {"size": 8}]}},
+        {"type": "network", "after": {}},
+    ]
+    found = verdicts(items, tested, stage=Stage.TFPLAN)
+    assert [(v.object, v.outcome, v.message) for v in found] == [
+        ("0", Outcome.FAIL, "9"), ("1", Outcome.PASS, "Few GPUs"),
+    ]  # fmt: skip
+
+
+def test_rules_that_share_a_match_ask_for_it_alone():
+    """An error in a shared match is each rule's own error, not a match for the next one."""
+    broken = "object.kind == 'a'"
+    items = [{"gpus": 1}, {"gpus": 1, "kind": "a"}, {"gpus": 1, "kind": "b"}]
+    found = verdicts(items, rule(id="one", match=broken), rule(id="two", match=broken))
+    assert [(v.rule, v.object, v.outcome) for v in found] == [
+        (name, *rest) for name in ("one", "two") for rest in (("0", Outcome.UNKNOWN), ("1", Outcome.PASS))
+    ]
+
+
+def test_a_path_under_input_is_read_in_the_document():
+    tested = rule(reads=["input.live"], expr="size(input.live) == 0")
+    outcomes = [
+        one([{"gpus": 1}], tested, document=d).outcome
+        for d in ({"live": []}, {"live": ["r"]}, {"live": None}, {})
+    ]
+    assert outcomes == [Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN, Outcome.UNKNOWN]
+
+
 def test_a_waiver_lets_only_its_own_rule_pass():
     found = verdicts([{"gpus": 9}], rule(), rule(id="other"), waivers=[waiver(TODAY, rule="other")])
     assert {v.rule: v.outcome for v in found} == {"few-gpus": Outcome.FAIL, "other": Outcome.WAIVED}
@@ -284,7 +357,7 @@ def test_expressions_are_evaluated_in_a_child_only():
     kept = library.compile
     try:
         library.compile = lambda source: (
-            os.getpid() == before and pytest.fail("compiled here") or kept(source)
+            (os.getpid() == before and pytest.fail("compiled here")) or kept(source)
         )
         assert one([{"gpus": 9}]).outcome is Outcome.FAIL
     finally:
@@ -308,6 +381,31 @@ def test_expressions_are_evaluated_in_a_child_only():
         ("cidr_contains('10.0.0.0/8', '11.0.0.1')", False),
         ("cidr_contains('fd00::/8', 'fd12::1')", True),
         ("cidr_contains('0.0.0.0/0', 'fd12::1')", False),
+        ("cidr_overlaps('0.0.0.0/1', '10.0.0.0/8')", True),
+        ("cidr_overlaps('128.0.0.0/1', '10.0.0.0/8')", False),
+        ("cidr_overlaps('::/0', '10.0.0.0/8')", False),
+        ("cidr_prefix('0.0.0.0/1') == 1 && cidr_prefix('10.1.2.3') == 32", True),
+        ("cidr_wide(['0.0.0.0/0', '0.0.0.0/1', '::/1'], 16, 32) == ['0.0.0.0/0', '0.0.0.0/1', '::/1']", True),
+        (
+            "size(cidr_wide(['10.0.0.0/8', '203.0.113.0/24', '8.8.0.0/16', 'fd00::/8', '2001:db8::/32'], 16, 32)) == 0",
+            True,
+        ),
+        (
+            "cidr_wide(['8.8.0.0/15', '10.0.0.0/7'], 16, 32) == ['8.8.0.0/15', '10.0.0.0/7']",
+            True,
+        ),  # /7 leaves 10/8
+        ("cidr_wide(['*', 'Internet', 'VirtualNetwork', 'web-1'], 16, 32) == ['*', 'Internet']", True),
+        ('parse_json(\'{"a": [1, {"b": null}]}\').a[1].b == null', True),
+        ("missing(['a', 'b', 'c', 'd'], [{'a': 'x', 'b': ''}, ['d'], {'c': 'y'}]) == ['b', 'd']", True),
+        (
+            'iam_allows(\'{"Statement": {"Effect": "Allow", "Action": "s3:Get*", "Resource": "r"}}\') == [{\'actions\': [\'s3:Get*\'], \'resources\': [\'r\']}]',
+            True,
+        ),
+        ('iam_allows(\'{"Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}\') == []', True),
+        (
+            'iam_allows(\'{"Statement": [{"Effect": "Allow", "NotAction": "iam:*", "NotResource": "r"}]}\') == [{\'actions\': [\'*\'], \'resources\': [\'*\']}]',
+            True,
+        ),
     ],
 )
 def test_added_functions(expr, true):

@@ -6,8 +6,8 @@ import pytest
 
 from akotf.errors import ConfigError
 from akotf.model.policy import Stage
-from akotf.policy.rules import load_rules
 from akotf.policy.explain import explain
+from akotf.policy.rules import load_rules
 from akotf.policy.selftest import test_rules
 
 SHIPPED = Path(__file__).parents[3] / "policies"

@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from akotf.errors import ConfigError
 from akotf.load.environment import load
 from akotf.load.init import init
 from akotf.model.finding import Finding, Severity
 from akotf.model.literals import is_secret_of, literals, masked, names_secret
+from akotf.report.sources import Sources
 from akotf.validate.check import check
 from akotf.wiring import PACKAGED
 
@@ -223,3 +225,30 @@ def test_what_a_finding_quotes_is_masked() -> None:
     )
     assert finding.message == "learning_rate: '[secret]' is no number"
     assert finding.remedy == "not [secret]"
+
+
+@pytest.mark.parametrize("line", ["HF_TOKEN: hunter2-hunter2", "HF_TOKEN: 'vault:hunter2'", "HF_TOKEN: ''"])
+def test_a_value_in_place_of_a_reference_is_shown_by_no_report(tmp_path: Path, line: str) -> None:
+    folder = tmp_path / "trial"
+    init(folder, "trial", (PACKAGED / "iac",))
+    with (folder / "akotf.yaml").open("a") as file:
+        file.write(f"secrets:\n  {line}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(folder, catalogues=(PACKAGED / "iac",))
+    (finding,) = caught.value.findings
+    assert finding.path == "secrets.HF_TOKEN"
+    assert finding.sensitive
+    assert Sources([finding]).line(finding) is None
+    assert "hunter2" not in str(caught.value) + finding.model_dump_json()
+
+
+def test_no_report_shows_a_line_with_a_token_whatever_the_fault_is(tmp_path: Path) -> None:
+    """A misspelt key: the fault is about the key, and the secret stands beside it."""
+    folder = tmp_path / "trial"
+    init(folder, "trial", (PACKAGED / "iac",))
+    with (folder / "akotf.yaml").open("a") as file:
+        file.write(f"secret: {{HF_TOKEN: k3{made(30, HEX)}}}\nlable: {{a: b}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(folder, catalogues=(PACKAGED / "iac",))
+    sources = Sources(caught.value.findings)
+    assert [sources.line(finding) for finding in caught.value.findings] == [None, "lable: {a: b}"]

@@ -54,6 +54,8 @@ _OWN = frozenset(
         "optional",
     ]
 )
+#: Fields of an object that may be large: of these only the attributes that are named are handed to the library.
+_LARGE = ("before", "after", "after_unknown")
 _TYPES = frozenset(["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"])
 
 
@@ -117,8 +119,9 @@ class _Asked:
         self.culprits = _compile(cel, question.culprits or "[]", "culprits", compiled)
         self.after_match = self.expr.names | self.culprits.names
         self.names = self.match.names | self.after_match
-        self.part = named_part((question.match, question.expr, question.culprits))
-        fixed = {"input": document, "params": question.params, "values": []}
+        sources = (question.match, question.expr, question.culprits)
+        self.part = named_part(sources, "object", _LARGE)
+        fixed = {"input": named_part(sources, "input")(document), "params": question.params, "values": []}
         self.context = cel.Context({k: v for k, v in fixed.items() if k in self.names}, dict(FUNCTIONS))
 
     def answer(self, items: Sequence[Mapping[str, Any]], matched: dict[tuple[str, int], bool]) -> Answer:

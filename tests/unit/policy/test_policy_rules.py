@@ -1,5 +1,6 @@
 """Reading rules, testing them by their own inputs, and the rules that akotf ships."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_all_faults_come_at_once_with_their_places(tmp_path):
         ("wrong", 4, "level"),
         ("wrong", 11, "extra"),
     ]
+
+
+def test_a_rule_that_changed_is_read_again(tmp_path):
+    path = write(tmp_path, "a", title="before")
+    assert load_rules([tmp_path])[0].title == "before"
+    path.write_text(path.read_text().replace("before", "after!"))
+    os.utime(path, ns=(0, 1))  # even where the clock has not moved, and the size is the same
+    assert load_rules([tmp_path])[0].title == "after!"
 
 
 def test_text_stays_as_written(tmp_path):

@@ -299,6 +299,8 @@ class View:
         for verdict in judgement.verdicts:
             if verdict.outcome is not Outcome.PASS:
                 self.line("  " + verdict_text(verdict), "red" if verdict.denies else "yellow")
+        for waiver in judgement.waivers:
+            self.line(f"  {waiver}", "yellow")
 
 
 def progress_text(look: Look) -> str:

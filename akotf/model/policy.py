@@ -79,7 +79,7 @@ class Judgement(Frozen):
     stage: Stage
     verdicts: tuple[Verdict, ...]
     rules: int  # how many rules were evaluated
-    waivers: tuple[str, ...] = ()  # every waiver of these rules, used or not, and what is to know of it
+    waivers: tuple[str, ...] = ()  # those of these rules that let nothing pass; the others stand in verdicts
 
     @property
     def denied(self) -> tuple[Verdict, ...]:

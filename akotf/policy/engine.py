@@ -60,8 +60,8 @@ def judge(
             continue
         grace = _Grace(rule, waivers, today, approver, document)
         verdicts += [grace.verdict(said, *objects[said.which], positions) for said in answer.said]
-    told = waiving.told(waivers, chosen, verdicts, today)
-    return Judgement(stage=stage, verdicts=tuple(verdicts), rules=len(chosen), waivers=told)
+    unused = waiving.unused(waivers, chosen, verdicts, today)
+    return Judgement(stage=stage, verdicts=tuple(verdicts), rules=len(chosen), waivers=unused)
 
 
 def _answers(

@@ -14,7 +14,9 @@ _END = re.compile(r"\s*\)")
 Part = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-def named_part(sources: Iterable[str], variable: str = "object", large: Collection[str] | None = None) -> Part:
+def named_part(
+    sources: Iterable[str], variable: str = "object", large: Collection[str] | None = None
+) -> Part:
     """A function from a variable's value to the part of it that these CEL expressions can see.
 
     Of the fields in `large` (None: of every field) only the attributes that are named are handed over, and of what is

@@ -61,14 +61,14 @@ def note(waiver: Waiver, today: dt.date) -> str:
     return ""
 
 
-def told(
+def unused(
     waivers: Sequence[Waiver], rules: Sequence[Rule], verdicts: Sequence[Verdict], today: dt.date
 ) -> tuple[str, ...]:
-    """Every waiver of these rules in words, used or not: none stays unseen because nothing failed today."""
+    """The waivers of these rules that let nothing pass today, in words: none stays unseen because nothing failed."""
     mine = {rule.id for rule in rules}
-    used = {v.rule for v in verdicts if v.outcome is Outcome.WAIVED}
+    used = {v.rule for v in verdicts if v.outcome is not Outcome.PASS}
     return tuple(
-        f"waiver of {w.rule}: {who(w)}{'' if w.rule in used else '; nothing needs it now'}{note(w, today)}"
+        f"the waiver of {w.rule} is not needed now: {who(w)}{note(w, today)}"
         for w in waivers
-        if w.rule in mine
+        if w.rule in mine - used
     )

@@ -26,6 +26,10 @@ def reported(
     pairs: list[tuple[Finding, Ruling | None]] = [(finding, None) for finding in findings]
     if judgement is not None:
         pairs += [from_verdict(v) for v in judgement.verdicts if v.outcome is not Outcome.PASS]
+        pairs += [
+            (Finding(rule="policy/waiver", message=text, severity=Severity.NOTE, path="waivers"), None)
+            for text in judgement.waivers
+        ]
     pairs.sort(key=lambda pair: _ORDER[pair[0].severity])
     seen: Counter[str] = Counter()
     result = []

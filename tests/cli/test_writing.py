@@ -94,6 +94,15 @@ def test_rules_are_listed_explained_and_tested(project: Any) -> None:
     assert "total-gpus" in {rule["id"] for rule in rules}
     assert "64" in project.akotf("policy", "explain", "total-gpus").stdout
     assert "policy list" in project.akotf("policy", "explain", "no-such-rule", code=1).stderr
+    assert {rule["stage"] for rule in project.json("policy", "list", "--stage", "drift")["rules"]} == {
+        "drift"
+    }
+    read = project.json("policy", "explain", "budget-present", str(project.environment))["objects"][0][
+        "reads"
+    ][0]
+    assert (read["path"], Path(read["position"]["file"]).name) == ("objective", "akotf.yaml")
+    assert "--tfplan" in project.akotf("policy", "explain", "imdsv2", str(project.environment), code=1).stderr
+    assert project.json("policy", "test", "total-gpus")["passed"] is True
     assert project.json("policy", "test")["passed"] is True
     rule = project.folder / "policies" / "budget-present" / "rule.yaml"
     rule.write_text(rule.read_text().replace("> 0.0", "> 1000000.0"))

@@ -198,7 +198,7 @@ def test_a_waiver_is_not_used_where_the_rule_passes():
     assert one([{"gpus": 1}], waivers=[waiver(TODAY)]).outcome is Outcome.PASS
 
 
-def told(objects, *waivers):
+def unused(objects, *waivers):
     return judge(
         Stage.SELECTION, {}, [("a", o) for o in objects], [rule()], today=TODAY, waivers=waivers
     ).waivers
@@ -206,10 +206,12 @@ def told(objects, *waivers):
 
 def test_every_waiver_is_told_used_or_not():
     late = waiver(TODAY + dt.timedelta(days=90))
-    (used,) = told([{"gpus": 9}], late)
-    (unused,) = told([{"gpus": 1}], late)
-    assert used == "waiver of few-gpus: ann, T-7, until 2027-05-30: launch"
-    assert unused == used + "; nothing needs it now"
+    assert unused([{"gpus": 9}], late) == ()  # the verdict names it
+    assert unused([{"gpus": 1}], late) == (
+        "the waiver of few-gpus is not needed now: ann, T-7, until 2027-05-30: launch",
+    )
+    (expired,) = unused([{"gpus": 1}], waiver(TODAY - dt.timedelta(days=1)))
+    assert "expired on 2027-02-28" in expired
 
 
 @pytest.mark.parametrize(("days", "says"), [(366, ""), (367, "runs for more than a year, until 2028-03-02")])

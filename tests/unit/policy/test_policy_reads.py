@@ -101,11 +101,15 @@ def test_only_what_an_expression_can_see_is_handed_over(source, part):
 
 def test_what_is_only_asked_for_is_handed_over_as_being_there():
     """has() tells whether it is there, whatever it is; a value that is named elsewhere too is handed over."""
-    part = named_part(("has(object.after.a) && !has(object.after.c)", "has(object.after.b) && object.after.b == 2"))
+    part = named_part(
+        ("has(object.after.a) && !has(object.after.c)", "has(object.after.b) && object.after.b == 2")
+    )
     assert part({"after": {"a": {"long": "text"}, "b": 2}}) == {"after": {"a": True, "b": 2}}
 
 
 def test_of_the_document_too_only_what_is_named():
     document = {"environment": {"owner": "ann", "labels": {}}, "runs": ["a"], "rest": 1}
-    part = named_part(("input.environment.owner == 'ann' && size(input.runs) == 1", "object.rest == 2"), "input")
+    part = named_part(
+        ("input.environment.owner == 'ann' && size(input.runs) == 1", "object.rest == 2"), "input"
+    )
     assert part(document) == {"environment": {"owner": "ann"}, "runs": ["a"]}

@@ -44,8 +44,8 @@ def is_plain_layout(text: str) -> bool:
 def directives(text: str, file: str) -> None:
     """Only `%YAML 1.1` and `%YAML 1.2` may stand before a document. Unreadable for others.
 
-    A parser reads all directives before its first event and compares each with all others: 90,000 of them in 1 MB
-    take it minutes.
+    A parser reads all directives before its first event and compares each with all others: 60,000 of them (0.9 MB)
+    take it 11 s.
     """
     at, seen = _skipped(text, 0), False
     while text.startswith("%", at):

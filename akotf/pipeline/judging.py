@@ -24,9 +24,9 @@ def judge_selection(s: Session, state: DesiredState, chosen: Chosen) -> Judgemen
     return judge_stage(s, Stage.SELECTION, state, document, objects)
 
 
-def judge_proposed(s: Session, state: DesiredState, tfplan: TfPlan) -> Judgement:
-    """Policy on what Terraform would do; raises nothing."""
-    return judge_stage(s, Stage.TFPLAN, state, *tfplan_document(tfplan, plan_facts(s, state)))
+def judge_proposed(s: Session, state: DesiredState, tfplan: TfPlan, *, again: bool = True) -> Judgement:
+    """Policy on what Terraform would do; raises nothing. `again`: what was made is judged too, after the apply."""
+    return judge_stage(s, Stage.TFPLAN, state, *tfplan_document(tfplan, plan_facts(s, state)), again=again)
 
 
 def judge_tfplan(s: Session, state: DesiredState, tfplan: TfPlan, *, destroying: bool) -> None:
@@ -36,16 +36,17 @@ def judge_tfplan(s: Session, state: DesiredState, tfplan: TfPlan, *, destroying:
 
 
 def judge_heal(s: Session, state: DesiredState, tfplan: TfPlan) -> None:
-    """Policy on the plan of a heal: the drift rules and the tfplan rules."""
+    """Policy on the plan of a heal: the drift rules and the tfplan rules. Nobody looks after it, so UNKNOWN denies."""
     facts = plan_facts(s, state)
     for stage in (Stage.DRIFT, Stage.TFPLAN):
-        require(s, state, judge_stage(s, stage, state, *tfplan_document(tfplan, facts, stage)))
+        require(s, state, judge_stage(s, stage, state, *tfplan_document(tfplan, facts, stage), again=False))
 
 
 def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Mapping[str, Any]) -> Judgement:
     """The tfplan rules again on what is there now: `document` is Terraform's state after the apply.
 
-    What was unknown in the plan is known then; PolicyDenied when a rule refuses it, before a run is submitted.
+    What was unknown in the plan is known then; PolicyDenied when a rule refuses it or still can't tell, before a run is
+    submitted.
     """
     values = dict(_resources(document.get("values", {}).get("root_module", {})))
     changes = tuple(
@@ -54,7 +55,7 @@ def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Map
         else change
         for change in tfplan.changes
     )
-    judgement = judge_proposed(s, state, tfplan.model_copy(update={"changes": changes}))
+    judgement = judge_proposed(s, state, tfplan.model_copy(update={"changes": changes}), again=False)
     require(s, state, judgement)
     return judgement
 
@@ -82,11 +83,13 @@ def judge_stage(
     state: DesiredState,
     document: Mapping[str, Any],
     objects: Sequence[tuple[str, Mapping[str, Any]]],
+    *,
+    again: bool = True,
 ) -> Judgement:
-    """One stage's rules on its objects."""
+    """One stage's rules on its objects; `again` as for `judge`."""
     return judge(
         stage, document, objects, s.rules(), waivers=state.environment.waivers, today=s.today,
-        positions=state.positions, approver=s.policy_approver,
+        positions=state.positions, approver=s.policy_approver, again=again,
     )  # fmt: skip
 
 

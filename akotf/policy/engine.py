@@ -34,11 +34,13 @@ def judge(
     today: dt.date,
     positions: Mapping[str, Position] = {},
     approver: str = "",
+    again: bool = True,
 ) -> Judgement:
     """The verdicts of all rules of this stage; a rule of another stage is passed over.
 
     `objects` are (name, data); `approver` is who overrides soft-mandatory rules; `positions` are where the desired
-    state was written. A rule whose evaluation dies denies. ConfigError when a rule is wrong, when a waiver names
+    state was written; `again` says that a rule whose UNKNOWN means `recheck` is asked once more, else UNKNOWN denies.
+    A rule whose evaluation dies denies. ConfigError when a rule is wrong, when a waiver names
     a rule that is not there or lacks what it must say, or when there is no rule at all: nothing judged is not the same
     as nothing wrong.
     """
@@ -58,7 +60,7 @@ def judge(
         if isinstance(answer, IsolationError):
             verdicts.append(_unanswered(rule, answer))
             continue
-        grace = _Grace(rule, waivers, today, approver, document)
+        grace = _Grace(rule, waivers, today, approver, document, again)
         verdicts += [grace.verdict(said, *objects[said.which], positions) for said in answer.said]
     unused = waiving.unused(waivers, chosen, verdicts, today)
     return Judgement(stage=stage, verdicts=tuple(verdicts), rules=len(chosen), waivers=unused)
@@ -105,8 +107,10 @@ class _Grace:
         today: dt.date,
         approver: str,
         document: Mapping[str, Any],
+        again: bool,
     ) -> None:
         self.rule, self.today, self.approver, self.document = rule, today, approver, document
+        self.again = again
         self.waiver = waiving.longest(waivers, rule.id)
 
     def verdict(
@@ -138,7 +142,7 @@ class _Grace:
             return outcome, False, "", note
         if level is Level.SOFT and self.approver:
             return outcome, False, f"overridden by {self.approver}", note
-        if said.word == "unknown" and self.rule.unknown == "recheck":
+        if said.word == "unknown" and self.rule.unknown == "recheck" and self.again:
             return outcome, False, "", note + "; it is checked again before the run is submitted"
         return outcome, True, "", note
 

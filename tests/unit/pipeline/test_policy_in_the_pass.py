@@ -64,6 +64,17 @@ def test_what_is_right_when_it_is_known_runs(world: Any, make_change: Any) -> No
     assert world.up() is not None
 
 
+def test_what_is_not_known_even_then_runs_nothing(world: Any, make_change: Any) -> None:
+    write_rule(world)
+    plan_with_unknown_slots(world, make_change)
+    world.terraform.state = lambda root: {
+        "values": {"root_module": {"resources": [{"address": POOL, "values": {"cpus": 2}}]}}
+    }
+    with pytest.raises(PolicyDenied, match="no-cpu-zero"):
+        world.up()
+    assert world.backend.started == {}
+
+
 def test_every_judgement_is_on_record_with_what_did_not_pass(world: Any) -> None:
     world.edit("budget: 10 USD", "budget: 0 USD")
     with pytest.raises(PolicyDenied):

@@ -116,6 +116,12 @@ def test_unknown_marks_in_lists():
     assert outcomes == [Outcome.UNKNOWN, Outcome.PASS, Outcome.UNKNOWN]
 
 
+def test_what_is_still_not_known_at_the_last_look_denies():
+    tested = rule(unknown="recheck")
+    assert [one([{}], tested, again=again).denies for again in (True, False)] == [False, True]
+    assert "checked again" not in one([{}], tested, again=False).message
+
+
 def test_match_selects_objects():
     verdict = one([{"kind": "a", "gpus": 1}, {"kind": "b", "gpus": 99}], rule(match='object.kind == "b"'))
     assert (verdict.object, verdict.outcome) == ("1", Outcome.FAIL)

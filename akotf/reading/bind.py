@@ -140,7 +140,7 @@ class _Reader:
             return f"did you mean {near!r}?"
         if ":" in key and (near := nearest(key.partition(":")[0], known, 0.8)):
             return f"write a space after the colon: {near}: {key.partition(':')[2]}"
-        return misplaced(key, path[len(self.prefix) :], self.root) or suggest(key, known)
+        return misplaced(key, len(path) - len(self.prefix), self.root) or suggest(key, known)
 
     def value(self, node: Node, annotation: Any, metadata: tuple[Any, ...], path: Path, key: Mark) -> Any:
         """A value of any annotation."""

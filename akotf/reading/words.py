@@ -45,11 +45,11 @@ def fields(model: type[BaseModel]) -> dict[str, tuple[Any, tuple[Any, ...], bool
     }
 
 
-def misplaced(word: str, here: tuple[str | int, ...], root: type[BaseModel]) -> str:
-    """Where an unknown key of the mapping at `here` belongs in the document: a remedy, or ""."""
-    depth = len(here)
-    found = [names for names in _places(root).get(fold(word), ()) if names[:-1] != here]
-    found.sort(key=lambda names: (abs(len(names) - 1 - depth), len(names)))
+def misplaced(word: str, depth: int, root: type[BaseModel]) -> str:
+    """Where an unknown key of a mapping `depth` levels down belongs in the document: a remedy, or ""."""
+    found = sorted(
+        _places(root).get(fold(word), ()), key=lambda names: (abs(len(names) - 1 - depth), len(names))
+    )
     if not found:
         return ""
     nearest_first = [".".join(names) for names in found[:_SHOWN]]

@@ -121,8 +121,8 @@ VALUES: dict[str, tuple[bytes, Any]] = {
         {"a": "x\u00a0y", "b": "\u200b", "c": "\u00ad\n", "d": "\u0441ore"},
     ),
     "other scripts": (
-        text("owner: Андрей\nteam: 機械学習\nµm: 5\nΩ: kΩ\nemoji: ❤️ 👍🏽\ncafé: 1\n"),
-        {"owner": "Андрей", "team": "機械学習", "µm": 5, "Ω": "kΩ", "emoji": "❤️ 👍🏽", "café": 1},
+        text("owner: Андрей\ncity: раса\nteam: 機械学習\nµm: 5\nΩ: kΩ\nemoji: ❤️ 👍🏽\ncafé: 1\n"),
+        {"owner": "Андрей", "city": "раса", "team": "機械学習", "µm": 5, "Ω": "kΩ", "emoji": "❤️ 👍🏽", "café": 1},
     ),
     "dialects of dollars and braces": (
         text("a: ${VAR}\nb: $A-2\nc: ${{ run.args }}\nd: '{{ x }}'\ne: \"{{ '{{' }} .Values.x }}\"\n${KEY}: 1\nf: x%{if}\n"),
@@ -230,6 +230,11 @@ FAULTS: dict[str, tuple[bytes, Faults]] = {
     "an anchor twice": (b"a: &a 1\nb: &a 2\n", fault("anchor", 2, 4)),
     "a merge of a number": (b"<<: 3\n", fault("merge", 1, 1)),
     "a merge of numbers": (b"<<: [{a: 1}, 3]\n", fault("merge", 1, 1)),
+    "an anchor within its own": (b"a: &a [&a 1]\n", fault("anchor", 1, 8)),
+    "a merge that is no mapping, before a key twice": (
+        b"<<: 3\na: 1\na: 2\n",
+        Faults((("merge", 1, 1), ("duplicate-key", 3, 1))),
+    ),
     "a merge of nothing": (b"a: 1\n<<:\n", fault("merge", 2, 1)),
     "a list as key": (b"[a]: 1\n", fault("key", 1, 1)),
     "an empty key": (b"'': 1\n", fault("key", 1, 1)),

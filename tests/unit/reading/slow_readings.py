@@ -52,6 +52,7 @@ SLOW = {
     "words in braces": numbered("k{0},", "{{"),
     "keys": numbered("k{0}: 1\n"),
     "foreign keys": numbered("\u0436{0}: 1\n"),
+    "keys like known ones": numbered("labels{0}: 1\n"),
     "a key of ligatures": full("\ufdfa", after=": 1"),
     "combining marks": full("\u0301\u0316", "a", ": 1"),
     "half characters": full("\\ud83d", 'a: "', '"'),

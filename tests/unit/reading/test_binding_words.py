@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from akotf.load.rendering import render
+from akotf.model.akoflow import TopologyFile
 from akotf.model.config import EnvironmentSpec, RunSpec, TemplateSpec
 from akotf.model.finding import Finding
 from akotf.reading import yaml
@@ -52,6 +53,11 @@ def one(text: str, model: Any = EnvironmentSpec) -> Finding:
 def test_a_misplaced_key_is_told_where_it_belongs(lines: str, remedy: str) -> None:
     found = one(ENVIRONMENT + lines)
     assert (found.rule, found.remedy) == ("config/unknown-key", remedy)
+
+
+def test_a_misplaced_key_is_known_in_any_spelling_of_its_case() -> None:
+    text = "id: a\nname: a\nversion: 1\nexecutionScopeId: s\npriceperbyte: 1\n"
+    assert one(text, TopologyFile).remedy == "it belongs elsewhere: links.N.pricePerByte"
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import json
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 LARGEST = 16 * 2**20  # bytes; our files are small, so anything larger is not one of ours
@@ -50,7 +54,10 @@ def write_json_atomic(path: str | os.PathLike[str], data: Any, mode: int = 0o600
 def write_atomic(
     path: str | os.PathLike[str], data: bytes, mode: int = 0o600, *, durable: bool = True
 ) -> None:
-    """Replace `path` by `data` so that a reader sees the old or the new file; `durable`: also after a power cut."""
+    """Replace `path` by `data` so that a reader sees the old or the new file; `durable`: also after a power cut.
+
+    The OSError of a full disk names `path`.
+    """
     name = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(name))
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(name)[:40]}.")
@@ -62,11 +69,32 @@ def write_atomic(
             if durable:
                 os.fsync(file.fileno())
         os.replace(temporary, name)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = name  # the system names no file when a disk is full
         raise
     if durable:
         sync_folder(folder)
+
+
+@contextlib.contextmanager
+def one_writer(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes of this kind out while files of `folder` are read, changed and written back; waits.
+
+    The lock lies on the folder itself: no file is left, and a killed holder lets go. Where a file system has no such
+    lock (some network ones), nothing is kept out.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP):
+                raise
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -43,7 +43,8 @@ def read_sources(path: Path) -> tuple[Place, ...]:
 
 def require_allowed(address: GitAddress, catalogues: Sequence[Path]) -> None:
     """ConfigError unless the first catalogue with a `sources.yaml` (the project's own) allows the repository."""
-    found = next((c / SOURCES for c in catalogues if (c / SOURCES).is_file()), None)
+    # A pipe or a broken link in its place is told by `read_sources`, and does not hand over to the next catalogue.
+    found = next((f for c in catalogues if (f := c / SOURCES).is_symlink() or f.exists()), None)
     if found is not None and any(place.covers(address.place) for place in read_sources(found)):
         return
     url = address.place.url

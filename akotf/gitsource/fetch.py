@@ -198,7 +198,8 @@ def _blobs(tree: Any, base: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     for item in tree:
         name = item.path.rpartition("/")[2]
         path = f"{base}{name}"
-        if name.lower() in ("", ".", "..", ".git") or "\0" in name or depth > 32:
+        text = not any("\ud800" <= character <= "\udfff" for character in name)  # else its name is not UTF-8
+        if name.lower() in ("", ".", "..", ".git") or "\0" in name or not text or depth > 32:
             raise IntegrityError(f"{path!r} can't be a file of a template", remedy="rename it")
         if item.type == "tree":
             yield from _blobs(item, f"{path}/", depth + 1)

@@ -52,7 +52,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 def plain_files(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, Path]:
     """Relative POSIX path -> file, of every file below `folder`, sorted; `skip` leaves out names, folders too.
 
-    IntegrityError for links and special files.
+    IntegrityError for links, special files, and names that are no text.
     """
     files: dict[str, Path] = {}
     if folder.is_symlink():
@@ -66,11 +66,17 @@ def plain_files(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) 
                 raise IntegrityError(
                     f"{path} is a link or a special file", remedy="a template holds plain files only"
                 )
+            if not _is_text(path.name):
+                raise IntegrityError(f"{str(path)!r} has a name that is not UTF-8", remedy="rename it")
             if path.is_dir():
                 waiting.append(path)
             else:
                 files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def file_digests(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, str]:
@@ -94,7 +100,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 def read_index(catalogue: Path) -> dict[str, str]:
     """The published digests; empty when the catalogue has no index."""
     path = catalogue / INDEX
-    return read_document(path, IndexFile).templates if path.is_file() else {}
+    return read_document(path, IndexFile).templates if _is_there(path) else {}
 
 
 def write_index(catalogue: Path, templates: dict[str, str]) -> None:
@@ -105,7 +111,12 @@ def write_index(catalogue: Path, templates: dict[str, str]) -> None:
 def read_lock(folder: Path) -> TemplateRef | None:
     """What `akotf.lock` pins; None when there is none."""
     path = folder / LOCK
-    return read_document(path, LockFile).template if path.is_file() else None
+    return read_document(path, LockFile).template if _is_there(path) else None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything: a folder, a pipe or a broken link in a lock's place is a fault, not an absence."""
+    return path.is_symlink() or path.exists()
 
 
 def write_lock(folder: Path, ref: TemplateRef) -> Path:

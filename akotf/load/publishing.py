@@ -5,21 +5,27 @@ from __future__ import annotations
 import fnmatch
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from akotf.errors import ConfigError, IntegrityError
+from akotf.facts.files import one_writer
 from akotf.gitsource.address import is_git, parse_address
 from akotf.gitsource.fetch import resolve
 from akotf.load import catalogue as books
 from akotf.load import remote
 from akotf.load.catalogue import content_digest, file_digests, plain_files, split_reference
+from akotf.load.expressions import Scalar
 from akotf.load.parameters import bind_parameters
+from akotf.load.rendering import render
 from akotf.load.specification import RUN, TEMPLATE, Template, read_template, require_named
 from akotf.load.template import check_pin, open_template, versions
 from akotf.model.base import digest
+from akotf.model.config import RunSpec
 from akotf.model.finding import Finding, Position, Severity, has_errors
-from akotf.reading.nodes import Mark
+from akotf.reading import yaml
+from akotf.reading.bind import bind
+from akotf.reading.nodes import Mark, dotted
 from akotf.reading.yaml import shown_path
 
 _JUNK = (".terraform", ".terraform.lock.hcl", "*.tfstate", "*.tfstate.*")
@@ -31,8 +37,17 @@ def publish(template_folder: Path, modules_folder: Path, catalogue: Path) -> str
 
     `template_folder` is `CATALOGUE/NAME/VERSION`. ConfigError when the template has faults; IntegrityError when that
     version was published with other content, or a link leads out. The modules are copied beside the version and take
-    their place in one step; the index is written last: publishing again mends whatever a kill has left.
+    their place in one step; the index is written last: publishing again mends whatever a kill has left. Of several at
+    once in a catalogue, each waits for the one before.
     """
+    if not (template_folder / TEMPLATE).is_file():
+        raise ConfigError(f"{template_folder} holds no {TEMPLATE}", where=str(template_folder),
+                          remedy="name the template's folder: akotf template publish iac/NAME/VERSION")  # fmt: skip
+    with one_writer(catalogue):
+        return _publish(template_folder, modules_folder, catalogue)
+
+
+def _publish(template_folder: Path, modules_folder: Path, catalogue: Path) -> str:
     name, version = template_folder.parent.name, template_folder.name
     reference = f"{name}@{version}"
     split_reference(reference)
@@ -116,17 +131,41 @@ def verify_lock(environment: Path, reference: str, catalogues: Sequence[Path], c
 
 
 def own_faults(template: Template) -> list[Finding]:
-    """What is wrong with a template whatever an environment gives: types, bounds, defaults, constraints."""
+    """What is wrong with a template whatever an environment gives: types, bounds, defaults, constraints, run.yaml."""
     mark = Mark(shown_path(template.folder / TEMPLATE))
-    found = bind_parameters(template.spec, template.node, None, mark, check_defaults=True).findings
-    return [f for f in found if f.rule != "config/missing-parameter"]
+    bound = bind_parameters(template.spec, template.node, None, mark, check_defaults=True)
+    found = [f for f in bound.findings if f.rule != "config/missing-parameter"]
+    return found or _run_faults(template.folder / RUN, bound.values)
+
+
+def _run_faults(run: Path, values: Mapping[str, Scalar]) -> list[Finding]:
+    """What is wrong with run.yaml by the defaults; what needs a value that only an environment gives is let be."""
+    if not run.is_file():
+        return []  # told as a missing part
+    try:
+        rendered = render(yaml.read(run), values, {}, run)
+    except ConfigError as error:
+        return list(error.findings)
+    waiting = {
+        dotted(("run", *path))
+        for path, names in rendered.uses.items()
+        if any(name in values and values[name] is None for name in names)
+    }
+
+    def known(finding: Finding) -> bool:
+        keys = finding.rule in ("config/unknown-key", "config/missing-key")  # no value mends them
+        return keys or not any(f"{path}.".startswith(f"{finding.path}.") for path in waiting)
+
+    found = [f for f in rendered.findings if known(f)]
+    return found or [f for f in bind(rendered.node, RunSpec, prefix="run").findings if known(f)]
 
 
 def _refuse_faults(template: Template) -> None:
-    findings = own_faults(template)
+    where = Position(file=shown_path(template.folder / TEMPLATE))
+    missing = [f for f in _missing_parts(template, where) if not f.path.startswith("modules/")]
+    findings = [*missing, *own_faults(template)]
     if has_errors(findings):
-        where = str(template.folder / TEMPLATE)
-        raise ConfigError(f"{template.reference} has faults: {findings[0].message}", findings, where=where,
+        raise ConfigError(f"{template.reference} has faults: {findings[0].message}", findings, where=str(where.file),
                           remedy="mend the template, then publish it")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import ConfigError, IntegrityError
-from akotf.facts.files import write_atomic
+from akotf.facts.files import one_writer, write_atomic
 from akotf.gitsource.address import is_git, parse_address
 from akotf.load.catalogue import read_lock, write_lock
 from akotf.load.comparison import Change, ParameterChange, compare_parameters, compare_states
@@ -95,13 +95,14 @@ def write(upgrade: Upgrade) -> None:
     """
     path = inside(upgrade.folder, AKOTF).resolve()
     text = rewritten(upgrade.text, shown_path(path), upgrade.reference)
-    if path.read_bytes() != upgrade.text:
-        raise ConfigError(
-            f"{AKOTF} was changed meanwhile", where=str(path), remedy="look again, then upgrade"
-        )
-    write_lock(upgrade.folder, upgrade.template.ref)
-    if text != upgrade.text:
-        write_atomic(path, text, path.stat().st_mode & 0o777)
+    with one_writer(path.parent):
+        if path.read_bytes() != upgrade.text:
+            raise ConfigError(
+                f"{AKOTF} was changed meanwhile", where=str(path), remedy="look again, then upgrade"
+            )
+        write_lock(upgrade.folder, upgrade.template.ref)
+        if text != upgrade.text:
+            write_atomic(path, text, path.stat().st_mode & 0o777)
 
 
 def asked_template(folder: Path) -> TextNode:

@@ -1,6 +1,7 @@
 """JSON files are whole or not at all."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,17 @@ def test_remove_says_whether_it_was_there(tmp_path: Path) -> None:
     path.write_text("1")
     assert remove(path)
     assert not remove(path)
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    # a limit on a file's size stands for the full disk; Python ignores its signal
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as caught:
+            write_json_atomic(path, "x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(path)
+    assert os.listdir(tmp_path) == []

@@ -165,3 +165,16 @@ def test_the_list_is_read_strictly(tmp_path: Path) -> None:
     path.write_text("version: 2\nallow: []\n")
     with pytest.raises(ConfigError):
         read_sources(path)
+
+
+@pytest.mark.parametrize("kind", ["folder", "broken link"])
+def test_what_stands_in_the_place_of_sources_hands_over_to_no_other(tmp_path: Path, kind: str) -> None:
+    own, packaged = tmp_path / "own", tmp_path / "packaged"
+    own.mkdir()
+    packaged.mkdir()
+    (packaged / "sources.yaml").write_text("version: 1\nallow: [https://h.example/org]\n")
+    path = own / "sources.yaml"
+    path.mkdir() if kind == "folder" else path.symlink_to("nowhere")
+    address = parse_address("git+https://h.example/org/repo?ref=v1")
+    with pytest.raises(ConfigError, match=r"sources\.yaml is not a file"):
+        require_allowed(address, [own, packaged])

@@ -225,3 +225,10 @@ def test_what_is_missing_is_named(repository: Any, monkeypatch: pytest.MonkeyPat
 def test_gitpython_is_loaded_in_the_child_only(repository: Any) -> None:
     resolve(parse_address(repository.reference(repository.commit("v1"))))
     assert "git" not in sys.modules
+
+
+def test_a_file_name_that_is_no_text_is_refused(repository: Any) -> None:
+    Path(os.fsdecode(os.fsencode(repository.template) + b"/\xff.tf")).write_text("")
+    commit = repository.commit("v1")
+    with pytest.raises(IntegrityError, match="can't be a file of a template"):
+        fetch(parse_address(repository.reference("v1")), commit)

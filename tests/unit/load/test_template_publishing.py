@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +186,93 @@ def test_a_changed_version_of_one_catalogue_is_not_covered_by_another(catalogue:
         else:
             path.write_bytes(before)
     assert template.open_template("tiny@1.0.0", [catalogue]).ref.name == "tiny"
+
+
+def test_two_at_once_lose_no_digest_of_the_index(
+    catalogue: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = catalogue / "tiny" / "1.1.0"
+    shutil.copytree(tiny(catalogue), other)
+    text = (other / "template.yaml").read_text()
+    (other / "template.yaml").write_text(text.replace("release: 1.0.0", "release: 1.1.0"))
+    real = books.write_index
+    second = threading.Thread(target=publishing.publish, args=(other, modules, catalogue))
+
+    def write_late(folder: Path, templates: dict[str, str]) -> None:
+        monkeypatch.setattr(books, "write_index", real)
+        second.start()  # it gets all the time that it needs to come in between
+        second.join(0.5)
+        real(folder, templates)
+
+    monkeypatch.setattr(books, "write_index", write_late)
+    publishing.publish(tiny(catalogue), modules, catalogue)
+    second.join()
+    assert sorted(books.read_index(catalogue)) == ["tiny@1.0.0", "tiny@1.1.0"]
+    assert publishing.verify(catalogue) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("run.yaml", "", None, "run.yaml is missing"),
+        ("terraform/local", "", None, "terraform/local is missing"),
+        ("run.yaml", "{{ steps }}", "{{ stepz }}", "there is no parameter 'stepz'"),
+        ("run.yaml", "{{ rate }}", "{{ rate +", "the expression does not end"),
+        ("run.yaml", "limits: {", "limitz: {", "unknown key 'run.limitz'"),
+        ("run.yaml", "cpus: 1", "cpus: one", "'one' is not a whole number"),
+        ("run.yaml", "limits: {", "limits: {{", "run.yaml"),  # no YAML
+    ],
+)
+def test_a_version_that_no_environment_could_use_is_not_published(
+    catalogue: Path, modules: Path, file: str, old: str, new: str | None, said: str
+) -> None:
+    path = tiny(catalogue) / file
+    if new is None:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    else:
+        path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ConfigError) as caught:
+        publishing.publish(tiny(catalogue), modules, catalogue)
+    told = [f"{f.position}: {f.message}" for f in caught.value.findings]
+    assert any(said in line for line in told), told
+    assert all(f.remedy for f in caught.value.findings)
+    assert books.read_index(catalogue) == {}
+
+
+def test_what_only_an_environment_can_give_keeps_no_version_from_being_published(
+    catalogue: Path, modules: Path
+) -> None:
+    for name, old, new in (
+        ("template.yaml", "steps: {type: integer, default: 10,", "steps: {type: integer, required: true,"),
+        ("run.yaml", '"{{ steps }}"}\n', '"{{ steps * 2 }}"}\n'),
+    ):
+        path = tiny(catalogue) / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+    publishing.publish(tiny(catalogue), modules, catalogue)
+    assert publishing.verify(catalogue) == []
+
+
+def test_a_folder_without_a_template_is_told_as_that(catalogue: Path, modules: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds no template\.yaml"):
+        publishing.publish(catalogue.parent / "nowhere", modules, catalogue)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "broken link"])
+@pytest.mark.parametrize("name", ["index.lock", "akotf.lock"])
+def test_what_stands_in_a_locks_place_is_no_absence(catalogue: Path, name: str, kind: str) -> None:
+    path = catalogue / name
+    make = {
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "broken link": lambda: path.symlink_to("x"),
+    }
+    make[kind]()
+    with pytest.raises(ConfigError, match=f"{name} is not a file"):
+        books.read_index(catalogue) if name == "index.lock" else books.read_lock(catalogue)
+
+
+def test_a_file_name_that_is_no_text_is_refused(catalogue: Path, modules: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(tiny(catalogue)) + b"/\xff.tf"))).write_text("")
+    with pytest.raises(IntegrityError, match="name that is not UTF-8"):
+        publishing.publish(tiny(catalogue), modules, catalogue)

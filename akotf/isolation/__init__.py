@@ -4,7 +4,7 @@ A child is no security boundary against a hostile process of the same user; it b
 and its answer can only be plain data and akotf's own values.
 """
 
-from akotf.isolation.limited import run_limited
 from akotf.isolation.cores import spread
+from akotf.isolation.limited import run_limited
 
 __all__ = ["run_limited", "spread"]

@@ -10,10 +10,12 @@ from akotf.errors import UsageError
 from akotf.load.catalogue import write_lock
 from akotf.load.template import open_template
 from akotf.model.config import NAME
+from akotf.reading.scalars import NULLS, doubt
 
 SKELETON = Path(__file__).parent / "skeleton"
 TEMPLATE = "gpu-training@1.0.0"
-FILES = ("akotf.yaml", "train.py", "README.md")
+AKOTF = "akotf.yaml"
+FILES = (AKOTF, "train.py", "README.md")
 
 
 def init(folder: Path, name: str, catalogues: Sequence[Path]) -> list[Path]:
@@ -37,7 +39,9 @@ def init(folder: Path, name: str, catalogues: Sequence[Path]) -> list[Path]:
     template = open_template(TEMPLATE, catalogues)  # before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     for file in FILES:
-        text = (SKELETON / f"{file}.in").read_text(encoding="utf-8").replace("@NAME@", name)
+        # `null` and `yes` are names too: quoted, they are text for every YAML reader
+        written = f'"{name}"' if file == AKOTF and (name in NULLS or doubt(name)) else name
+        text = (SKELETON / f"{file}.in").read_text(encoding="utf-8").replace("@NAME@", written)
         (folder / file).write_text(text, encoding="utf-8")
     write_lock(folder, template.ref)
     return [folder / file for file in (*FILES, "akotf.lock")]

@@ -71,9 +71,7 @@ def _sum(counts: tuple[str | None, ...], sizes: list[Any]) -> Fraction:
 def _duration_fault(value: str) -> ValueError:
     text = value.strip()
     if re.fullmatch(r"[0-9.]+", text):
-        return ValueError(
-            f"{shown(text)} has no unit; write {text}s, {text}m (as Slurm reads it) or {text}h"
-        )
+        return ValueError(f"{shown(text)} has no unit; write {text}s, {text}m (as Slurm reads it) or {text}h")
     if re.fullmatch(r"[0-9]+:[0-9]+:[0-9]+:[0-9]+", text):
         return ValueError(f"{shown(text)} is not a duration; write {text.replace(':', '-', 1)}")
     if text.lower() in ("infinite", "unlimited", "inf", "infinity", "-1"):

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from akotf.errors import ConfigError, UsageError
 from akotf.load.environment import load
@@ -37,6 +38,13 @@ def test_a_new_environment_loads_and_is_pinned(fresh: Path) -> None:
     assert state.template.content in (fresh / "akotf.lock").read_text()
     assert state.run.outputs == ("model.json", "metrics.json", "sample.txt")
     assert "@NAME@" not in "".join(p.read_text() for p in fresh.iterdir())
+
+
+@pytest.mark.parametrize("name", ["null", "yes", "off", "true", "n"])
+def test_a_name_that_yaml_takes_for_something_else_is_written_as_text(name: str, tmp_path: Path) -> None:
+    init(tmp_path / "x", name, [CATALOGUE])
+    assert load(tmp_path / "x", catalogues=[CATALOGUE]).environment.name == name
+    assert yaml.safe_load((tmp_path / "x" / "akotf.yaml").read_text())["name"] == name
 
 
 def test_nothing_is_overwritten(fresh: Path) -> None:

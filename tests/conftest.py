@@ -19,6 +19,10 @@ from hypothesis import HealthCheck, settings
 
 from akotf.wiring import PACKAGED
 
+# numpy's OpenBLAS keeps threads from its import on, and beside threads akotf may not fork its limited children: it
+# starts an interpreter for each, which makes hundreds of tests slow.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 # No example is judged by its time: a busy machine is no fault. CI looks at the same examples each time.
 settings.register_profile(
     "akotf",
@@ -43,7 +47,7 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             n for n in os.environ if n.startswith(("TF_", "AKOTF_")) and not n.startswith("AKOTF_TEST_")
         ]:
             patch.delenv(name)
-        for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CI"):
+        for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CI", "OPENBLAS_NUM_THREADS"):
             patch.delenv(name, raising=False)
         yield base
 

@@ -56,10 +56,11 @@ def examine(folder: Path) -> list[Check]:
     return [
         Check("all", "terraform or tofu", terraform, True, remedy),
         Check("all", "git", shutil.which("git") or "", False, "apt-get install git (names the commit in the journal)"),
+        Check("all", "GitPython", _package("git"), False, "pip install 'akotf[git]' (templates from git)"),
         Check("local", "torch", _package("torch"), False, "pip install 'akotf[train]' (measures devices, traces builders)"),
         Check("local", "GPU (NVML)", names, False, f"the CPU trains: {found.reason}"),
         Check("hpc", "sbatch", shutil.which("sbatch") or "", False, "not needed yet: HPC scopes are planned from their declared inventory"),
-        Check("cloud", "boto3", _package("boto3"), False, "not needed yet: cloud scopes are planned from the price book"),
+        Check("cloud", "boto3", _package("boto3"), False, "pip install 'akotf[aws]' (aws-sm: secrets); cloud scopes are planned without it"),
         Check("cloud", "google-cloud-compute", _package("google.cloud.compute"), False, "not needed yet: cloud scopes are planned from the price book"),
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ here: the table below carries the summaries, so that `akotf --help` imports noth
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -72,14 +73,43 @@ def overview() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `akotf` program; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
     try:
         code = _run(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader went away (`akotf logs | head`): keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()  # the reader went away: `akotf logs | head`
         return 1
+    except OSError as error:  # every other place is told by `dispatch`: this is stdout itself, on a full disk
+        _give_up_stdout()
+        try:
+            print(f"akotf: stdout: can't be written: {error.strerror or error}\n"
+                  "  remedy: send it to a place with free space", file=sys.stderr)  # fmt: skip
+        except OSError:
+            return 1  # nor can stderr
+        return 1
+
+
+def _prepare_streams() -> None:
+    """What a caller closed is nowhere: no file that is opened later may get its number, and our text with it.
+
+    What a stream's encoding has not is written as an escape (PYTHONIOENCODING=ascii; a path that is no UTF-8).
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _give_up_stdout() -> None:
+    """Keep the interpreter from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str]) -> int:

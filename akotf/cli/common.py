@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from akotf.cli.view import View
@@ -23,6 +24,16 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "environment", nargs="?", default=".", help="folder of the environment (default: this folder)"
     )
+
+
+def project_folder(arguments: argparse.Namespace) -> Path:
+    """The absolute folder of `--folder`. UsageError when there is none."""
+    folder = Path(arguments.folder).absolute()
+    if not folder.is_dir():
+        raise UsageError(
+            "there is no such folder", where=arguments.folder, remedy="name the project's folder"
+        )
+    return folder
 
 
 def duration(text: str) -> float:

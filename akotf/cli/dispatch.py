@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -75,6 +76,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise  # the reader went away: no fault
     except OSError as error:
+        sys.stdout.flush()  # where stdout itself is full, this fails too, and `main` says so
         report_error(_of_the_machine(error), as_json=as_json)
         return AkotfError.exit_code
     except KeyboardInterrupt:
@@ -84,6 +86,11 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 def _of_the_machine(error: OSError) -> AkotfError:
     """What the machine refuses, in one place for all that is not told better where it happens: a full disk, rights."""
+    try:
+        Path.cwd()
+    except OSError:
+        return AkotfError("the folder that you stand in is gone", where=".",
+                          remedy="cd to a folder that is there")  # fmt: skip
     return AkotfError(
         f"the machine says: {error.strerror or error}",
         where=str(error.filename or ""),

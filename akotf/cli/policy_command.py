@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
+from typing import Any
 
+from akotf.cli.common import project_folder
 from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
+from akotf.facts.files import read_json
 from akotf.model.policy import Rule, Stage
 from akotf.pipeline.explaining import explain_on
 from akotf.policy.explain import explain, explained_text
 from akotf.policy.selftest import test_rules
 from akotf.wiring import open_session, project_folders, rules
 
+_LARGEST_PLAN = 256 * 2**20  # bytes
 EXAMPLES = (
     "akotf policy list --stage tfplan",
     "akotf policy explain total-gpus",
@@ -31,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="test: the rules to test (default: all); explain: a rule, and an environment to judge by it",
     )  # fmt: skip
     parser.add_argument("-f", "--folder", default=".", help="project folder (default: this folder)")
-    parser.add_argument("--stage", default="", choices=("", *Stage), metavar="STAGE",
+    parser.add_argument("--stage", default="", choices=tuple(map(str, Stage)), metavar="STAGE",
                         help=f"list: rules of one stage only: {', '.join(Stage)}")  # fmt: skip
     parser.add_argument("--tfplan", default="", metavar="FILE",
                         help="explain: Terraform's plan, as `akotf plan --tfplan FILE` writes it")  # fmt: skip
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace, view: View) -> int:
-    start = Path(arguments.folder).absolute()
+    start = project_folder(arguments)
     folders = project_folders("policies", start)
     for name in arguments.names:
         _rule(rules(start), name)
@@ -63,7 +66,7 @@ def _test(arguments: argparse.Namespace, view: View) -> int:
 def _list(arguments: argparse.Namespace, view: View) -> int:
     if arguments.names:
         raise UsageError("`akotf policy list` takes no rule", remedy="akotf policy explain RULE")
-    found = [r for r in rules(Path(arguments.folder).absolute()) if arguments.stage in ("", r.stage.value)]
+    found = [r for r in rules(project_folder(arguments)) if arguments.stage in ("", r.stage.value)]
     width = max((len(r.id) for r in found), default=0)
     view.result(
         {"schema": 1, "rules": [r.to_json() for r in found]},
@@ -76,20 +79,29 @@ def _explain(arguments: argparse.Namespace, view: View) -> int:
     if len(arguments.names) not in (1, 2):
         raise UsageError("explain takes a rule, and may take an environment", remedy=f"{EXAMPLES[2]}")
     name, *environment = arguments.names
-    start = Path(environment[0] if environment else arguments.folder).absolute()
+    start = Path(environment[0]).absolute() if environment else project_folder(arguments)
     rule = _rule(rules(start), name)
     if not environment:
         if arguments.tfplan:
             raise UsageError("--tfplan needs the environment too", remedy=EXAMPLES[3])
         view.result(rule.to_json(), explain(rule))
         return 0
-    tfplan = json.loads(Path(arguments.tfplan).read_bytes()) if arguments.tfplan else None
+    tfplan = _read_plan(arguments.tfplan) if arguments.tfplan else None
     rows = explain_on(open_session(environment[0], view.emit), rule, tfplan)
     view.result(
         {"schema": 1, "rule": rule.to_json(), "objects": [row.to_json() for row in rows]},
         f"{explain(rule)}\n\n{environment[0]}:\n{explained_text(rule, rows)}",
     )
     return 0
+
+
+def _read_plan(file: str) -> Any:
+    try:
+        return read_json(file, _LARGEST_PLAN)
+    except ValueError as error:
+        raise UsageError(
+            str(error), where="--tfplan", remedy="akotf plan ENVIRONMENT --tfplan FILE"
+        ) from error
 
 
 def _rule(found: tuple[Rule, ...], name: str) -> Rule:

@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from akotf.cli.common import project_folder
 from akotf.cli.view import View
 from akotf.errors import UsageError
+from akotf.facts.files import write_atomic
 from akotf.load.template import open_template
 from akotf.model.report import ValidationReport
 from akotf.model.schemas import FILES, file_schema, model_schema, parameters_schema
@@ -72,7 +74,7 @@ def _schema(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
         return policy_input_schemas()[name]
     schema = file_schema(name)
     if name == _TEMPLATED and arguments.template:
-        spec = open_template(arguments.template, catalogues(Path(arguments.folder).absolute())).spec
+        spec = open_template(arguments.template, catalogues(project_folder(arguments))).spec
         said = schema["properties"]["parameters"]["description"]
         schema["properties"]["parameters"] = {"description": said, **parameters_schema(spec)}
         schema["$id"] += f":{arguments.template}"
@@ -85,7 +87,7 @@ def _write(arguments: argparse.Namespace, names: list[str]) -> int:
     written = []
     for name in names:
         path = folder / f"{name}.schema.json"
-        path.write_text(_text(arguments, name), encoding="utf-8")
+        write_atomic(path, _text(arguments, name).encode(), 0o644)
         written.append(str(path))
     View(arguments).result({"schema": 1, "written": written}, "\n".join(written))
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from akotf.cli.common import project_folder
 from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
 from akotf.load import publishing, template
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not least <= len(arguments.target) <= most:
         needs = "no target" if most == 0 else "two targets" if least == 2 else "one target"
         raise UsageError(f"`akotf template {arguments.what}` takes {needs}", remedy="akotf template --help")
-    start = Path(arguments.folder).absolute()
+    start = project_folder(arguments)
     action = {
         "list": _list,
         "show": _show,
@@ -127,7 +128,7 @@ def _found(target: str, start: Path) -> Template:
 
 def _publish(arguments: argparse.Namespace, view: View, start: Path) -> int:
     target = arguments.target[0]
-    folder = template.locate(target, catalogues(start)) if "@" in target else Path(target).absolute()
+    folder = template.locate(target, catalogues(start)) if "@" in target else Path(target).resolve()
     catalogue = folder.parent.parent
     # From beside the catalogue on: the template's own modules/ holds what was vendored before.
     modules = project_folders("modules", catalogue.parent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
@@ -123,10 +124,18 @@ def _folders(arguments: Sequence[str]) -> list[Path]:
 
 
 def _below(folder: Path) -> list[Path]:
-    if (folder / AKOTF).exists() or not folder.is_dir():
+    if _is_environment(folder) or not folder.is_dir():
         return [folder]
-    below = sorted(child for child in folder.iterdir() if (child / AKOTF).exists() and child.name[0] != ".")
+    below = sorted(child for child in folder.iterdir() if _is_environment(child) and child.name[0] != ".")
     return below or [folder]
+
+
+def _is_environment(folder: Path) -> bool:
+    """One that can't be looked into counts: its report says so, and the others are reported too."""
+    try:
+        return (folder / AKOTF).exists()
+    except OSError:
+        return True
 
 
 def _targets(asked: Sequence[str]) -> list[tuple[str, str]]:
@@ -139,13 +148,19 @@ def _targets(asked: Sequence[str]) -> list[tuple[str, str]]:
                 f"there is no report format {name!r}", where="--report", remedy=f"one of {', '.join(FORMATS)}"
             )
         target = (name, file or "-")
-        if target[1] in {file for _, file in targets}:
+        if _same(target[1]) in {_same(file) for _, file in targets}:
             raise UsageError(
                 f"two reports would go to {'stdout' if target[1] == '-' else target[1]}", where="--report",
                 remedy="give each a file of its own: --report sarif=akotf.sarif",
             )  # fmt: skip
         targets.append(target)
     return targets
+
+
+def _same(file: str) -> str:
+    """What two spellings of one file share; a link is the file that it names."""
+    stdout = "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"
+    return "-" if file in ("-", *stdout) else os.path.realpath(file)
 
 
 def _write(

@@ -58,7 +58,7 @@ class Sources:
 def git_root(folder: Path) -> Path:
     """The folder that holds `.git`, from `folder` upwards; where the user stands when there is none."""
     start = folder.resolve()
-    return next((f for f in (start, *start.parents) if (f / ".git").exists()), Path.cwd())
+    return next((f for f in (start, *start.parents) if os.path.exists(f / ".git")), Path.cwd())  # noqa: PTH110 - False where it may not be looked into
 
 
 def below(file: str, root: Path) -> str | None:

@@ -34,7 +34,7 @@ def report(report: ValidationReport, sources: Sources, *, color: bool = False) -
     for one in report.environments:
         blocks += [_block(finding, sources, color) for finding in one.findings]
         waivers = one.policy.waivers if one.policy else ()
-        blocks += [f"{clean(one.environment)}: {_one_line(waiver)}" for waiver in waivers]
+        blocks += [f"{_word(one.environment)}: {_one_line(waiver)}" for waiver in waivers]
         if one.findings or waivers or not several:
             blocks.append(summary(one, color=color))
     if several:
@@ -60,7 +60,7 @@ def summary(one: EnvironmentReport, *, color: bool = False) -> str:
         if one.valid
         else paint("is denied by policy" if one.exit_code == 3 else "has faults", "red", color)
     )
-    return clean(f"{one.environment} ") + state + "".join(f"; {clean(part)}" for part in parts)
+    return _word(f"{one.environment} ") + state + "".join(f"; {clean(part)}" for part in parts)
 
 
 def total(report: ValidationReport) -> str:
@@ -75,7 +75,7 @@ def _count(number: int, word: str) -> str:
 
 def _block(finding: Finding, sources: Sources, color: bool) -> str:
     place = finding.position
-    head = paint(f"{clean(str(place))}: ", "bold", color) if place else ""
+    head = paint(f"{_word(str(place))}: ", "bold", color) if place else ""
     severity = paint(str(finding.severity), _STYLES[finding.severity], color)
     ruling = finding.policy if isinstance(finding, ReportedFinding) else None
     rule = f"{finding.rule}, {ruling.level}: {ruling.outcome}" if ruling else finding.rule
@@ -95,6 +95,11 @@ def _block(finding: Finding, sources: Sources, color: bool) -> str:
 def _one_line(text: str) -> str:
     """Text that can't begin a line of its own, where a build server may take it for a command (`::set-env`)."""
     return "\n    ".join(clean(line) for line in text.split("\n"))
+
+
+def _word(name: str) -> str:
+    """The name of a file or folder in a line: a line break in it begins no line."""
+    return clean(name.replace("\n", "\N{REPLACEMENT CHARACTER}"))
 
 
 def _excerpt(line: str, number: int, column: int, color: bool) -> list[str]:

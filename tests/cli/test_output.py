@@ -175,3 +175,68 @@ def test_a_changed_entry_of_the_journal_is_found(applied: Any, tmp_path: Path) -
     found = applied.json("audit", "verify", str(tmp_path / "trial"), code=1)
     assert found["intact"] is False
     assert "entry 2" in found["findings"][0]["message"]
+
+
+def through_shell(project: Any, line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A line of sh, in which `akotf` is this program."""
+    run = f'akotf() {{ "{sys.executable}" -m akotf "$@"; }}; {line}'
+    return subprocess.run(
+        ["sh", "-c", run], cwd=project.folder, env={**project.variables, **variables}, text=True, capture_output=True
+    )  # fmt: skip
+
+
+def test_closed_streams_are_nowhere(applied: Any) -> None:
+    env = applied.environment
+    for line in (
+        "config show {} >&-",
+        "validate {} >&-",
+        "validate {} 2>&-",
+        "validate {} --json <&- >&- 2>&-",
+    ):
+        done = through_shell(applied, "akotf " + line.format(env))
+        assert done.returncode == 0, done
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["config show {} --json", "validate {} --json", "validate {} --report text"]
+)
+def test_a_full_disk_behind_stdout_is_told(applied: Any, command: str) -> None:
+    done = through_shell(applied, f"akotf {command.format(applied.environment)} >/dev/full")
+    assert done.returncode == 1
+    assert "akotf: stdout: can't be written: No space left on device" in done.stderr
+    assert "remedy: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_what_an_encoding_has_not_is_an_escape(applied: Any) -> None:
+    done = through_shell(applied, f"akotf config show {applied.environment}", PYTHONIOENCODING="ascii")
+    assert (done.returncode, "\\u2026" in done.stdout) == (0, True), done
+
+
+def test_a_folder_that_is_gone_is_told(applied: Any, tmp_path: Path) -> None:
+    done = through_shell(
+        applied, f"mkdir {tmp_path}/x; cd {tmp_path}/x; rmdir {tmp_path}/x; akotf template list"
+    )
+    assert done.returncode == 1
+    assert "the folder that you stand in is gone" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("template", "verify"), ("template", "list"), ("policy", "list"), ("policy", "test")]
+)
+def test_a_project_folder_that_is_not_there_is_no_good_project(
+    applied: Any, command: tuple[str, str]
+) -> None:
+    done = applied.akotf(*command, "-f", "nowhere", code=1)
+    assert "nowhere: there is no such folder" in done.stderr
+
+
+def test_a_plan_that_is_no_json_is_told(applied: Any) -> None:
+    env = str(applied.environment)
+    done = applied.akotf(
+        "policy", "explain", "no-world-ingress", env, "--tfplan", f"{env}/akotf.yaml", code=1
+    )
+    assert "akotf.yaml is not JSON" in done.stderr
+    assert "remedy: akotf plan" in done.stderr

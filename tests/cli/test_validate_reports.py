@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -171,3 +173,36 @@ def test_a_rule_with_a_fault_is_told_in_every_environment_that_it_judges(new_pro
         f["position"]["file"].split("policies/")[1] for f in one["findings"] if f["severity"] == "error"
     }
     assert places == {"broken/rule.yaml"}
+
+
+def test_two_spellings_of_one_file_are_one_file(project: Any, tmp_path: Path) -> None:
+    file, link = tmp_path / "a.json", tmp_path / "link"
+    link.symlink_to(file)
+    for other in (f"{tmp_path}/./a.json", f"{tmp_path}/x/../a.json", str(link)):
+        done = project.akotf(
+            "validate", "environments/trial", "--report", f"json={file}", "--report", f"sarif={other}", code=1
+        )
+        assert "two reports would go to" in done.stderr
+    done = project.akotf("validate", "environments/trial", "--json", "--report", "sarif=/dev/stdout", code=1)
+    assert json.loads(done.stdout)["error"]["message"] == "two reports would go to stdout"
+
+
+@pytest.mark.skipif(os.getuid() == 0 and shutil.which("setpriv") is None, reason="root may look anywhere")
+def test_an_environment_that_may_not_be_looked_into_hides_no_other(project: Any, tmp_path: Path) -> None:
+    closed = project.environment.parent / "good-0"
+    command = [sys.executable, "-m", "akotf", "validate", "environments", "--json"]
+    if os.getuid() == 0:
+        rights = "--bounding-set=-all", "--inh-caps=-all"
+        command = ["setpriv", "--securebits=+noroot", *rights, *command]
+    closed.chmod(0)
+    try:
+        done = subprocess.run(
+            command, cwd=project.folder, env=project.variables, capture_output=True, text=True
+        )
+    finally:
+        closed.chmod(0o755)
+    found = by_name(json.loads(done.stdout))
+    assert found["good-1"]["valid"]
+    (fault,) = found["good-0"]["findings"]
+    assert (fault["rule"], found["good-0"]["exit_code"]) == ("error/machine", 1)
+    assert "Permission denied" in fault["message"]

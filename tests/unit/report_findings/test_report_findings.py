@@ -178,3 +178,8 @@ def test_a_judgement_as_json():
         ["denied", "unknown", "failed", "overridden", "waived", "passed"], 1
     )
     assert data["verdicts"][2]["position"]["line"] == 3
+
+
+def test_a_file_name_of_several_lines_begins_no_line():
+    shown = show(finding(position=Position(file="a\n::error::b/akotf.yaml", line=3, column=3)), source=None)
+    assert not [line for line in shown.split("\n") if line.startswith("::")]

@@ -99,8 +99,9 @@ def _run(before: Run, after: Run, *, started: bool) -> list[Found]:
 
 def _operations(s: Session) -> list[Found]:
     """Applies and destroys that began and never ended, by the journal; those under a living lease are somebody's."""
-    if s.leases.holder(s.layout.environment.name) is not None:
+    if s.leases.holder(s.layout.environment.name) is not None or not any(s.journal.entries()):
         return []
+    deployed = {deployment.id for deployment in provisioning.deployments(s)}
     last: dict[tuple[str, str], Entry] = {}
     for entry in s.journal.entries():
         operation = entry.kind.partition(".")[0]
@@ -114,11 +115,11 @@ def _operations(s: Session) -> list[Found]:
         if not entry.kind.endswith(".intent") or any(e.kind in ("apply.done", "destroy.done") for e in later):
             continue
         addresses = ", ".join(change["address"] for change in entry.body.get("changes", ())) or "no resource"
-        found.append(
-            Found(
-                f"akotf {operation} of {deployment} was cut off at {entry.time} while Terraform worked on {addresses}",
-                f"what it had finished is in the state; akotf {operation} {s.layout.environment} does the rest",
-                settled=False,
-            )
-        )
+        what = f"akotf {operation} of {deployment} was cut off at {entry.time} while Terraform worked on {addresses}"
+        if operation == "destroy" and deployment not in deployed:
+            s.journal.append("destroy.done", entry.body, environment=entry.environment, subject=deployment)
+            found.append(Found(what, "Terraform had finished; that is on record now"))
+            continue
+        done = f"what it had finished is in the state; akotf {operation} {s.layout.environment} does the rest"
+        found.append(Found(what, done, settled=False))
     return found

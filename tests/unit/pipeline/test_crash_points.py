@@ -369,11 +369,12 @@ def test_destroy_killed_at_every_effect_ends_destroyed(fresh_world: Callable[[],
         assert killer.dead, name
         account, _ = recover(machine.sound)
         cut_off = [found.what for found in account if not found.settled]
-        begun = {
-            "after journal.append destroy.intent", "before terraform.apply", "after terraform.apply",
-            "before journal.append destroy.done",
-        }  # fmt: skip
-        assert bool(cut_off) == (name in begun), (name, account)
+        begun = name in ("after journal.append destroy.intent", "before terraform.apply")
+        finished = name in ("after terraform.apply", "before journal.append destroy.done")
+        assert bool(cut_off) == begun, (name, account)
+        assert ("Terraform had finished; that is on record now" in [f.done for f in account]) == finished, (
+            name
+        )
         tear_down_all(machine.sound)
         assert deployments(machine.sound) == [], name
         assert machine.world.terraform._present() == [], name

@@ -169,16 +169,21 @@ def _write(
     """Write all reports; those that can't be written are told, and keep no other from being written."""
     failed = []
     root = git_root(Path(report.environments[0].folder))
-    for name, file in targets:
-        content = render(name, report, sources, root)
-        if file == "-":
-            sys.stdout.write(content.encode("utf-8", "backslashreplace").decode())
-            continue
+    for name, file in sorted(
+        targets, key=lambda target: target[1] == "-"
+    ):  # a reader may go away: stdout last
+        content = render(name, report, sources, root).encode("utf-8", "backslashreplace")
         try:
-            _put(Path(file), content.encode("utf-8", "backslashreplace"))
+            if file == "-":
+                sys.stdout.write(content.decode())
+                sys.stdout.flush()
+            else:
+                _put(Path(file), content)
+        except BrokenPipeError:
+            raise  # the reader went away: no fault
         except OSError as error:
             failed.append(
-                AkotfError(f"the {name} report can't be written: {error.strerror or error}", where=file,
+                AkotfError(f"the {name} report can't be written: {error.strerror or error}", where="stdout" if file == "-" else file,
                            remedy="name a file in a folder that is there and is yours")
             )  # fmt: skip
     return failed

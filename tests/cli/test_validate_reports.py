@@ -206,3 +206,15 @@ def test_an_environment_that_may_not_be_looked_into_hides_no_other(project: Any,
     (fault,) = found["good-0"]["findings"]
     assert (fault["rule"], found["good-0"]["exit_code"]) == ("error/machine", 1)
     assert "Permission denied" in fault["message"]
+
+
+def test_a_reader_that_went_away_loses_no_file(project: Any, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "akotf", "validate", "environments/trial", "--report", "json"]
+    file = tmp_path / "a.sarif"
+    done = subprocess.run([*command, "--report", f"sarif={file}"], cwd=project.folder, env=project.variables,
+                          stdout=writer, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    os.close(writer)
+    assert "Traceback" not in done.stderr
+    assert json.loads(file.read_bytes())["version"] == "2.1.0"

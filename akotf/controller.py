@@ -6,7 +6,7 @@ the memory of drift keys is carried on. Telemetry that can't be read is told onc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from akotf.errors import (
@@ -17,10 +17,11 @@ from akotf.errors import (
     TelemetryUnavailable,
     TransientBackendError,
 )
-from akotf.model.drift import Action, Decision, Drift, HealMemory, Observation
+from akotf.model.drift import Action, Decision, Drift, Memory, Observation, Pace, Trend
 from akotf.model.run import AttemptStatus, RunState
 from akotf.monitor import detect
-from akotf.monitor.decide import HealPolicy, decide
+from akotf.monitor.decide import HealPolicy, decide, policy_of
+from akotf.monitor.memory import dated
 from akotf.pipeline import healing
 from akotf.pipeline.live import Live, status_of
 from akotf.pipeline.session import Session
@@ -45,7 +46,10 @@ class Controller:
     policy: HealPolicy
     telemetry_interval: float  # s
     refresh_interval: float  # s between looks at Terraform
-    memory: Mapping[str, HealMemory] = field(default_factory=dict)
+    expectation: detect.Expectation = field(default_factory=detect.Expectation)
+    memory: Memory = field(default_factory=Memory)
+    trend: Trend = field(default_factory=Trend)
+    pace: Pace = field(default_factory=Pace)
     seen: dict[str, Drift] = field(default_factory=dict)
     next_refresh: float = 0.0
     deaf: str = ""  # why the agent could not be read at the last look
@@ -59,11 +63,13 @@ class Controller:
             s.emit("note", f"the backend can't be asked: {error.message}")
             status = AttemptStatus(state=RunState.UNKNOWN, reason=error.message)
         observation = self._read(live) if not status.state.final else None
+        now = s.clock.now()
         drifts: list[Drift] = []
         if observation is not None:
             drifts += detect.configuration(live.declared, observation, address=live.baseline_address)
-            drifts += detect.performance(observation, live.predicted_step_time)
-        now = s.clock.now()
+            drifts += self._progress(live, observation, now)
+        if not status.state.final:
+            drifts += healing.cost_drift(live, observation, now)
         found = None
         if not status.state.final and (now >= self.next_refresh if refresh is None else refresh):
             found = healing.terraform_drift(s, live)
@@ -74,14 +80,28 @@ class Controller:
         unseen = {
             key
             for key, drift in self.seen.items()
-            if not _looked_at(drift, observation, terraform=found is not None)
+            if not self._looked_at(drift, observation, now, terraform=found is not None)
         }
-        asleep = {key: memory for key, memory in self.memory.items() if key in unseen}
-        awake = {key: memory for key, memory in self.memory.items() if key not in unseen}
-        decisions, remembered = decide(drifts, awake, now=now, policy=self.policy)
-        self.memory = {**asleep, **remembered}
+        drifts = dated(drifts, self.memory, now)
+        decisions, self.memory = decide(
+            drifts, self.memory, now=now, policy=self.policy, unseen=unseen, revision=live.run.revision
+        )
         self._tell(live, drifts, unseen)
         return Look(live, status, observation, tuple(drifts), decisions)
+
+    def _progress(self, live: Live, observation: Observation, now: float) -> list[Drift]:
+        """Performance and liveness: what this look adds to what was learned of the run, and what it shows."""
+        predicted = live.predicted_step_time
+        self.trend = detect.follow_trend(self.trend, observation)
+        self.pace = detect.pace_of(self.pace, observation, now=now, expectation=self.expectation)
+        return [
+            *detect.performance(observation, predicted),
+            *detect.against_past(self.trend, observation),
+            *detect.throughput(
+                observation, detect.steps_per_second(self.pace), live.inputs.workload.flops, predicted
+            ),
+            *detect.hang(self.pace, observation, now=now, expectation=self.expectation),
+        ]
 
     def act(self, look: Look) -> Live:
         """Carry out the decisions; a heal that somebody's lease, policy or approval stops is told and left for later."""
@@ -94,6 +114,10 @@ class Controller:
                         self.next_refresh = self.session.clock.now()  # see at once whether it holds
                 elif decision.action is Action.RESTART:
                     live = healing.restart(self.session, live, decision)
+                elif decision.action is Action.STOP:
+                    return healing.stop(self.session, live, decision)
+                elif decision.action is Action.REPLACE:
+                    self.session.emit("heal-deferred", (decision, healing.NO_REPLACEMENT))
                 elif decision.action is Action.ALERT:
                     self._alert(decision)
             except (Locked, PolicyDenied, ApprovalError) as error:
@@ -116,6 +140,8 @@ class Controller:
             if healing.outlived(self.session, live):
                 return healing.cancel(self.session, live, grace=healing.GRACE)
             live = self.act(look)
+            if live.run.state.final:
+                return live
             self.session.clock.sleep(self.telemetry_interval)
 
     def _read(self, live: Live) -> Observation | None:
@@ -144,6 +170,22 @@ class Controller:
             healing.tell_cleared(self.session, live, self.seen.pop(key), known=key not in on_record)
         self.seen.update(now)
 
+    def _looked_at(
+        self, drift: Drift, observation: Observation | None, now: float, *, terraform: bool
+    ) -> bool:
+        """Whether this look could have seen the drift: neither a deaf agent nor a fact it can't read shows anything."""
+        if drift.source == "terraform":
+            return terraform
+        if drift.source == "prices":
+            return True
+        if observation is None:
+            return False
+        if drift.field == "liveness.steps":
+            return detect.judgeable(observation, now=now, expectation=self.expectation)
+        if drift.source in {"prediction", "history"}:
+            return detect.has_step_time(observation)
+        return drift.field in observation.facts
+
     def _alert(self, decision: Decision) -> None:
         for drift in decision.drifts:
             told = f"{drift.key}:{decision.reason}"
@@ -155,24 +197,14 @@ class Controller:
     _shown: set[str] = field(default_factory=set)  # drifts that are there, as our own people know
 
 
-def _looked_at(drift: Drift, observation: Observation | None, *, terraform: bool) -> bool:
-    """Whether this look could have seen the drift: neither a deaf agent nor a fact it can't read shows anything."""
-    if drift.source == "terraform":
-        return terraform
-    if observation is None:
-        return False
-    if drift.source == "prediction":
-        return detect.has_step_time(observation)
-    return drift.field in observation.facts
-
-
 def controller_for(session: Session, live: Live, *, heal: bool | None = None) -> Controller:
     """A controller with the intervals and the heal mode that the run's environment declares."""
     spec = live.state.environment.monitor
     wants = spec.heal == "auto" if heal is None else heal
     return Controller(
         session=session,
-        policy=HealPolicy(heal=wants),
+        policy=policy_of(spec, heal=wants),
+        expectation=detect.Expectation(floor=spec.hang, late=max(30.0, 3 * spec.telemetry)),
         seen=healing.open_drifts(session, live.run),  # of who watched before us
         telemetry_interval=spec.telemetry,
         refresh_interval=spec.refresh,

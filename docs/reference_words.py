@@ -19,6 +19,7 @@ KINDS = {
     "run.ended": "The run is over: state and reason.",
     "drift.seen": "A declared value differs for the first time: field, approved, observed, source.",
     "drift.cleared": "It is as approved again.",
+    "decision.stop": "The run is about to be stopped by its own limits: which drift, and why.",
     "heal.intent": "Drift is about to be healed: what, how, why.",
     "heal.done": "It was.",
     "heal.failed": "It was not; the error.",

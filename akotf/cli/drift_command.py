@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from akotf.cli.common import add_environment, add_run, run_of, session_of
 from akotf.cli.view import View, progress_text
 from akotf.controller import Look, controller_for
 from akotf.errors import TelemetryUnavailable
 from akotf.model.drift import Action
-from akotf.monitor.decide import HealPolicy
 from akotf.pipeline.live import live_of
 
 EXAMPLES = (
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     live = live_of(session, found)
     controller = controller_for(session, live, heal=True if arguments.heal else None)
     # One look must do: a person or a pipeline asked for it now.
-    controller.policy = HealPolicy(heal=controller.policy.heal, sightings=1)
+    controller.policy = replace(controller.policy, sightings=1)
     look = controller.look(live, refresh=True)
     if arguments.heal:
         controller.act(look)

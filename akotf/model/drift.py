@@ -111,6 +111,7 @@ class StateMemory(Frozen):
     not_before: float = 0.0
     acted_at: float = 0.0  # Unix seconds of the last attempt
     clean: int = 0  # looks in a row without it
+    reasons: tuple[str, ...] = ()  # keys of the drifts that showed it last
 
 
 class Memory(Frozen):
@@ -135,6 +136,7 @@ class Trend(Frozen):
 class Pace(Frozen):
     """How a run advances: what liveness is judged by. Times in seconds."""
 
+    process: str = ""  # which attempt it is: another one begins anew
     seen: float = 0.0  # time of the last observation that was counted
     step: int = -1
     phase: str = ""

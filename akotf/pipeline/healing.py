@@ -8,7 +8,7 @@ from dataclasses import replace
 from akotf.apply.heal import heal
 from akotf.errors import AkotfError, BackendError, TelemetryUnavailable, TerraformError
 from akotf.model.config import ScopeKind
-from akotf.model.drift import Action, Decision, Drift
+from akotf.model.drift import Action, Decision, Drift, Observation
 from akotf.model.run import AttemptOutcome, AttemptStatus, Run, RunState
 from akotf.model.tree import FileTree
 from akotf.model.units import format_duration
@@ -39,6 +39,11 @@ SETTLE_WAIT = 120.0
 #: Seconds between asking a training to save and leave, and forcing it.
 GRACE = 30.0
 
+#: Why a replacement is told and not done.
+NO_REPLACEMENT = (
+    "nothing here replaces a node under a live run: drain it, and apply again when the run has ended"
+)
+
 
 def terraform_drift(s: Session, live: Live) -> list[Drift] | None:
     """Infrastructure drift, from the plan JSON of the live root. None when Terraform can't tell: never "no drift"."""
@@ -54,6 +59,43 @@ def terraform_drift(s: Session, live: Live) -> list[Drift] | None:
         )
     finally:
         terraform.discard(tfplan)
+
+
+def cost_drift(live: Live, observation: Observation | None, now: float) -> list[Drift]:
+    """The run's cost so far and to its end against the budget; nothing without a budget, or a price in its currency."""
+    budget, monitor = live.state.environment.objective.budget, live.state.environment.monitor
+    offer, started = live.candidate.offer, live.run.attempts[0].started_at
+    if budget is None or not offer.price or offer.currency != budget.currency or not started:
+        return []
+    rate = float(offer.price) * live.candidate.nodes
+    hours = max(0.0, now - dt.datetime.fromisoformat(started).timestamp()) / 3600
+    spending = detect.Spending(rate * hours, rate, budget.currency, _hours_left(observation))
+    return detect.cost(
+        spending, float(budget.amount), node=live.deployment.placement, now=now, warn_at=monitor.warn_at,
+        stop_at=monitor.stop_at,
+    )  # fmt: skip
+
+
+def _hours_left(observation: Observation | None) -> float | None:
+    """Hours to the last step at the present pace; None while it is not known."""
+    if observation is None or not detect.has_step_time(observation):
+        return None
+    progress = observation.progress or {}
+    if not progress.get("total_steps"):
+        return None
+    return float(max(0, progress["total_steps"] - progress["step"]) * progress["step_time"]) / 3600
+
+
+def stop(s: Session, live: Live, decision: Decision) -> Live:
+    """End the run for good, as its limits say: it is asked to save a checkpoint, then forced."""
+    s.emit("heal", decision)
+    body = {
+        "reason": decision.reason,
+        "drifts": [d.to_json() for d in decision.drifts],
+        "of_attempt": live.request.attempt,
+    }
+    s.journal.append("decision.stop", body, environment=live.run.environment, subject=live.run.id)
+    return cancel(s, live, grace=GRACE)
 
 
 def heal_in_place(s: Session, live: Live, decision: Decision) -> None:

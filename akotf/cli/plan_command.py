@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,17 @@ def _plan(arguments: argparse.Namespace, view: View) -> int:
         document = json.dumps(proposal.tfplan.document, indent=2, ensure_ascii=False) + "\n"
         Path(arguments.tfplan).write_text(document, encoding="utf-8")
     if not (arguments.json or arguments.markdown):
-        view.line(f"apply it with: akotf apply {arguments.environment}", "bold")
+        view.line(f"apply it with: {_apply_command(arguments)}", "bold")
     return 2 if arguments.detailed_exitcode and proposal.tfplan.has_changes else 0
+
+
+def _apply_command(arguments: argparse.Namespace) -> str:
+    """The command that applies this very plan: what was planned with goes with it."""
+    words = ["akotf", "apply", arguments.environment]
+    words += ["--scope", arguments.scope] if arguments.scope else []
+    words += [word for pair in arguments.parameter for word in ("-p", pair)]
+    words += ["--policy-approver", arguments.policy_approver] if arguments.policy_approver else []
+    return shlex.join(words)
 
 
 def _report(
@@ -125,7 +135,7 @@ def _markdown(planned: Planned, proposal: Proposal | None) -> str:
     others = [v for j in judgements for v in j.verdicts if v.outcome is not Outcome.PASS]
     rules = sum(j.rules for j in judgements)
     parts.append(
-        f"**Policy**: {rules} rules judged selection and plan, {len(others)} verdicts are no pass.\n"
+        f"**Policy**: {rules} rules judged selection and plan; verdicts that are no pass: {len(others)}.\n"
     )
     parts += [f"- {verdict_text(v)}\n" for v in others]
     if proposal is not None:

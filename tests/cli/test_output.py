@@ -79,7 +79,8 @@ def test_plan_writes_json_and_markdown_to_stdout_or_a_file(applied: Any) -> None
     file = applied.folder / "plan.json"
     assert applied.akotf("plan", env, "--json", "--out", str(file)).stdout == ""
     assert json.loads(file.read_text())["selection"]["inputs"] == shown["selection"]["inputs"]
-    applied.akotf("plan", env, "--tfplan", str(file))
+    done = applied.akotf("plan", env, "--tfplan", str(file), "--scope", "workstation", "-p", "seed=7")
+    assert f"akotf apply {env} --scope workstation -p seed=7" in done.stderr  # what it was planned with
     tfplan = json.loads(file.read_text())
     assert tfplan["format_version"].startswith("1.")
     assert "module.local_gpu.akotf_baseline.this" in {row["address"] for row in tfplan["resource_changes"]}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from akotf.errors import UsageError
+from akotf.facts.files import write_atomic
 from akotf.load.catalogue import write_lock
 from akotf.load.template import open_template
 from akotf.model.config import NAME
@@ -42,6 +43,6 @@ def init(folder: Path, name: str, catalogues: Sequence[Path]) -> list[Path]:
         # `null` and `yes` are names too: quoted, they are text for every YAML reader
         written = f'"{name}"' if file == AKOTF and (name in NULLS or doubt(name)) else name
         text = (SKELETON / f"{file}.in").read_text(encoding="utf-8").replace("@NAME@", written)
-        (folder / file).write_text(text, encoding="utf-8")
+        write_atomic(folder / file, text.encode(), 0o644)
     write_lock(folder, template.ref)
     return [folder / file for file in (*FILES, "akotf.lock")]

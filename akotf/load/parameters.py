@@ -17,6 +17,7 @@ from akotf.reading.bind import suggest
 from akotf.reading.leaves import Fault
 from akotf.reading.nodes import MapNode, Mark, Node
 from akotf.reading.scalars import shown
+from akotf.reading.source import MAX_FAULTS
 
 
 @dataclass
@@ -51,17 +52,13 @@ def bind_parameters(
     result = Parameters()
     typed = result.typed = _typed(template, template_node, result)
     entries = given.entries if isinstance(given, MapNode) else {}
-    for name, stray in entries.items():
-        if name not in template.parameters:
-            remedy = suggest(name, sorted(template.parameters))
-            _note(
-                result,
-                name,
-                "unknown-parameter",
-                stray.mark,
-                f"{template.name} has no parameter {name!r}",
-                remedy,
-            )
+    strays = [(name, entry.mark) for name, entry in entries.items() if name not in template.parameters]
+    for name, place in strays[:MAX_FAULTS]:
+        message = f"{template.name} has no parameter {name!r}"
+        _note(result, name, "unknown-parameter", place, message, suggest(name, sorted(template.parameters)))
+    if len(strays) > MAX_FAULTS:
+        message = f"{len(strays)} parameters are not {template.name}'s; the first {MAX_FAULTS} are told"
+        _note(result, "", "too-many-faults", strays[MAX_FAULTS][1], message, "mend these first")
     patterns: list[tuple[str, Mark, str, str]] = []  # name, place, pattern, value
     for name, parameter in typed.items():
         entry = entries.get(name)
@@ -159,6 +156,6 @@ def _note(
     sensitive: bool = False,
 ) -> None:
     result.findings.append(
-        Finding(rule=f"config/{rule}", message=message, position=mark.position(), path=f"parameters.{name}",
+        Finding(rule=f"config/{rule}", message=message, position=mark.position(), path=f"parameters.{name}".rstrip("."),
                 remedy=remedy, sensitive=sensitive)
     )  # fmt: skip

@@ -111,6 +111,12 @@ def test_all_faults_come_at_once() -> None:
     ]  # fmt: skip
 
 
+def test_of_very_many_unknown_ones_the_first_are_told_and_how_many_there_are() -> None:
+    found = given("data: x\n" + "".join(f"stray{n}: 1\n" for n in range(3000))).findings
+    assert [f.rule for f in found] == ["config/unknown-parameter"] * 50 + ["config/too-many-faults"]
+    assert found[-1].message.startswith("3000 parameters") and found[-1].path == "parameters"
+
+
 def test_a_required_parameter_says_what_it_is_for() -> None:
     found = given("").findings
     assert [(f.rule, f.position.line) for f in found] == [("config/missing-parameter", 9)]

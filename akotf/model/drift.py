@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from akotf.model.base import Frozen
 
@@ -87,7 +87,7 @@ class Decision(Frozen):
     hook: str = ""  # script of the user's own for this class, relative to the environment folder
 
 
-class HealMemory(Frozen):
+class HealMemory(NamedTuple):
     """What is remembered of one drift key, so that decisions stay pure functions."""
 
     first_seen: float = 0.0
@@ -99,7 +99,7 @@ class HealMemory(Frozen):
     state: str = ""  # the unhealthy state it belongs to: a key of `Memory.states`
 
 
-class StateMemory(Frozen):
+class StateMemory(NamedTuple):
     """What is remembered of one unhealthy state, whatever the fields that show it: `NODE:replace`, `*:restart-...`.
 
     Reasons may alternate; the state's attempts and timer go on until it was clear for some looks in a row.

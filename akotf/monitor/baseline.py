@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from akotf.facts.compare import compare, declared
+from akotf.facts.compare import Declared, compare, declared
 from akotf.model.drift import Drift, DriftClass, Observation
 
 #: Facts that should be the same on every node of a run, whether anybody declared them or not.
@@ -29,39 +29,61 @@ _WHOLE = (
 )  # of these all names are read at once: a missing one is absent
 
 
+class _Right(NamedTuple):
+    """What a node that is right has."""
+
+    whole: frozenset[str]  # fields that must be there
+    values: list[tuple[str, Any, type]]  # fields that are right or not told
+    entries: dict[str, Declared]
+    siblings: dict[tuple[str, str], list[str]]  # group and name -> the facts that they govern
+
+
 class Approved:
-    """A baseline ready to be compared with many nodes. `declared` is `Baseline.on_node(...)`."""
+    """A baseline ready to be compared with many nodes. `approved` is `Baseline.on_node(...)`."""
 
     def __init__(self, approved: Mapping[str, Mapping[str, Any]]) -> None:
         self.declared = {group: dict(values) for group, values in approved.items()}
-        self._right: dict[tuple[str, ...], tuple[dict[str, Any], list[tuple[str, Any, Any]]]] = {}
+        self._gpus = bool(self.declared.get("gpu_settings"))
+        self._right: dict[tuple[str, ...], _Right] = {}
 
     def differences(self, observation: Observation) -> list[dict[str, Any]]:
-        """`{"field", "approved", "observed"}` of each fact that differs."""
-        facts = observation.facts
-        gpus = tuple(f for f in facts if f.startswith("gpu.")) if self.declared.get("gpu_settings") else ()
-        right = self._right.get(gpus)
-        if right is None:
-            right = self._right[gpus] = self._fields(facts)
-        whole, rest = right
-        if whole.items() <= facts.items():
-            get = facts.get
-            for field, value, kind in rest:
-                found = get(field, value)
-                if (
-                    found != value or type(found) is not kind
-                ):  # 1 == 1.0 == True; only `compare` tells them apart
-                    break
-            else:
-                return []
-        return compare(self.declared, facts, observation.unreadable)
+        """`{"field", "approved", "observed"}` of each fact that differs, as `facts.compare` tells them.
 
-    def _fields(self, facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, Any, Any]]]:
-        """What a right node has: fields that must be there, and fields that are right or not told."""
-        fields = {entry.field: entry.approved for entry in declared(self.declared, facts)}
-        whole = {f: v for f, v in fields.items() if f.startswith(_WHOLE)}
-        typed = [(f, v, type(v)) for f, v in fields.items() if f not in whole or not isinstance(v, str)]
-        return whole, typed
+        Only what does not look right at once is handed to it, with all the facts that the same names govern.
+        """
+        facts = observation.facts
+        shape = tuple([f for f in facts if f.startswith("gpu.")]) if self._gpus else ()
+        right = self._right.get(shape)
+        if right is None:
+            right = self._right[shape] = self._fields(facts)
+        if not right.whole <= facts.keys():
+            return compare(self.declared, facts, observation.unreadable)
+        get = facts.get
+        suspects = [  # 1 == 1.0 == True: only `compare` tells them apart
+            field for field, value, kind in right.values
+            if (found := get(field, value)) != value or type(found) is not kind
+        ]  # fmt: skip
+        if not suspects:
+            return []
+        part: dict[str, dict[str, Any]] = {}
+        some: dict[str, Any] = {}
+        for field in suspects:
+            entry = right.entries[field]
+            part.setdefault(entry.group, {})[entry.name] = entry.approved
+            some |= {f: facts[f] for f in right.siblings[entry.group, entry.name] if f in facts}
+        return compare(part, some, observation.unreadable)
+
+    def _fields(self, facts: Mapping[str, Any]) -> _Right:
+        entries = {entry.field: entry for entry in declared(self.declared, facts)}
+        siblings: dict[tuple[str, str], list[str]] = {}
+        for field, entry in entries.items():
+            siblings.setdefault((entry.group, entry.name), []).append(field)
+        return _Right(
+            whole=frozenset(f for f in entries if f.startswith(_WHOLE)),
+            values=[(f, e.approved, type(e.approved)) for f, e in entries.items()],
+            entries=entries,
+            siblings=siblings,
+        )
 
 
 def configuration(

@@ -12,6 +12,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
 from akotf.model.config import MonitorSpec, Window
 from akotf.model.drift import Action, Decision, Drift, DriftClass, HealMemory, Memory, StateMemory
@@ -195,15 +196,13 @@ class _Look:
         """Count the attempt: for each field in place, else once for the state that all these drifts show."""
         now = self.now
         for key in [d.key for d in drifts] if in_place else []:
-            self.drifts[key] = self.drifts[key].model_copy(update=self._counted(self.drifts[key]))
+            self.drifts[key] = self.drifts[key]._replace(**self._counted(self.drifts[key]))
         for name in {self.drifts[d.key].state for d in drifts}:
             state = self.states[name]
-            changes = (
-                {"restless": 0} if in_place else {**self._counted(state), "acted_at": now, "restless": 0}
-            )
-            self.states[name] = state.model_copy(update=changes)
+            changes = {} if in_place else {**self._counted(state), "acted_at": now}
+            self.states[name] = state._replace(restless=0, **changes)
 
-    def _counted(self, tried: HealMemory | StateMemory) -> dict[str, float]:
+    def _counted(self, tried: HealMemory | StateMemory) -> dict[str, Any]:
         wait = remembering.wait(tried.attempts, self.policy.backoff, self.policy.backoff_limit)
         return {"attempts": tried.attempts + 1, "not_before": self.now + wait}
 

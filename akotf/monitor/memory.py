@@ -16,14 +16,16 @@ REMEMBERED = 16  # values of one drift
 SET = frozenset({DriftClass.CONFIGURATION, DriftClass.RUNTIME, DriftClass.INFRASTRUCTURE})
 MEASURED = "(measured)"
 
+_encode = json.JSONEncoder(sort_keys=True, default=str).encode
+
 FRESH, NO_STATE = HealMemory(), StateMemory()
 
 
 def seen(drift: Drift, before: HealMemory, now: float, state: str) -> HealMemory:
     """The drift is there once more."""
-    value = json.dumps(drift.observed, sort_keys=True, default=str) if drift.kind in SET else MEASURED
+    value = _encode(drift.observed) if drift.kind in SET else MEASURED
     last = before.flips[-1] if before.flips else None
-    return HealMemory.model_construct(
+    return HealMemory(
         first_seen=before.first_seen or drift.since or now, last_seen=now, sightings=before.sightings + 1,
         attempts=before.attempts, not_before=before.not_before, state=state,
         flips=before.flips if last == value else (*before.flips, value)[-REMEMBERED:],
@@ -52,7 +54,7 @@ def of_states(
     after = {}
     for key, keys in reasons.items():
         before = memory.states.get(key, NO_STATE)
-        after[key] = StateMemory.model_construct(
+        after[key] = StateMemory(
             since=before.since or now, restless=0 if key in settled else before.restless + 1,
             attempts=before.attempts, not_before=before.not_before, acted_at=before.acted_at, clean=0,
             reasons=tuple(keys),
@@ -63,7 +65,7 @@ def of_states(
         if key in asleep or not unseen.isdisjoint(before.reasons):
             after[key] = before
         elif before.clean + 1 < clear:
-            after[key] = before.model_copy(update={"restless": 0, "clean": before.clean + 1})
+            after[key] = before._replace(restless=0, clean=before.clean + 1)
     return after
 
 

@@ -24,6 +24,7 @@ from akotf.monitor.decide import HealPolicy, decide, policy_of
 from akotf.monitor.memory import dated
 from akotf.pipeline import healing
 from akotf.pipeline.live import Live, status_of
+from akotf.pipeline.remedying import run_remedy
 from akotf.pipeline.session import Session
 
 
@@ -114,12 +115,15 @@ class Controller:
                         self.next_refresh = self.session.clock.now()  # see at once whether it holds
                 elif decision.action is Action.RESTART:
                     live = healing.restart(self.session, live, decision)
+                    self.pace = Pace()  # of another attempt
                 elif decision.action is Action.STOP:
                     return healing.stop(self.session, live, decision)
                 elif decision.action is Action.REPLACE:
                     self.session.emit("heal-deferred", (decision, healing.NO_REPLACEMENT))
                 elif decision.action is Action.ALERT:
                     self._alert(decision)
+                    if decision.hook:
+                        run_remedy(self.session, live, decision)
             except (Locked, PolicyDenied, ApprovalError) as error:
                 self.session.emit("heal-deferred", (decision, error.message))
             except AkotfError as error:
@@ -181,7 +185,8 @@ class Controller:
         if observation is None:
             return False
         if drift.field == "liveness.steps":
-            return detect.judgeable(observation, now=now, expectation=self.expectation)
+            # Only a step ends a hang: until the next attempt has made one, nobody knows.
+            return self.pace.moved and detect.judgeable(observation, now=now, expectation=self.expectation)
         if drift.source in {"prediction", "history"}:
             return detect.has_step_time(observation)
         return drift.field in observation.facts

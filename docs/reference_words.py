@@ -23,6 +23,8 @@ KINDS = {
     "heal.intent": "Drift is about to be healed: what, how, why.",
     "heal.done": "It was.",
     "heal.failed": "It was not; the error.",
+    "remedy.intent": "A script of the user's own is about to be started for a drift: which, and its digest.",
+    "remedy.done": "How it ended: exit code (none: killed at its time limit) and seconds.",
     "destroy.intent": "Terraform is about to destroy.",
     "destroy.done": "It has.",
     "destroy.failed": "It has not; the error.",

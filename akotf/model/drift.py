@@ -144,5 +144,5 @@ class Pace(Frozen):
     phases: tuple[str, ...] = ()  # that were seen since then
     paces: tuple[float, ...] = ()  # seconds a step, of recent looks that saw steps
     moved: bool = False  # at least one step was seen to end
-    watched: float = 0.0  # time of the present window of throughput
-    advanced: int = 0  # steps in it
+    watched: float = 0.0  # time since its first step, of late: the window of throughput
+    advanced: float = 0.0  # steps in it

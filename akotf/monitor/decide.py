@@ -76,7 +76,7 @@ def decide(
     look = _Look(memory, now, policy, frozenset(unseen), None if observed is None else frozenset(observed))
     look.see(drifts)
     verdicts = [(drift, *look.judge(drift)) for drift in drifts]
-    decisions = (*look.acts(verdicts), *_told(verdicts, policy))
+    decisions = (*look.acts(verdicts), *look.told(verdicts))
     return decisions, look.memory()
 
 
@@ -107,12 +107,20 @@ class _Look:
                 if found.sightings >= policy.sightings:
                     settled.add(state)
         # A node that was replaced is healthy again only when nothing at all is wrong with it.
-        asleep = {f"{d.node}:{Action.REPLACE}" for d in drifts if not self._foreign(d)}
+        held = {f"{d.node}:{Action.REPLACE}" for d in drifts if not self._foreign(d)}
+        asleep: set[str] = set()
         if self.observed is not None:
             nodes = {*self.observed, WHOLE_RUN}
-            asleep |= {key for key in before.states if key.rpartition(":")[0] not in nodes}
+            asleep = {key for key in before.states if key.rpartition(":")[0] not in nodes}
         self.states = remembering.of_states(
-            before, reasons, settled, asleep=asleep, unseen=self.unseen, clear=policy.clear, now=self.now
+            before,
+            reasons,
+            settled,
+            asleep=asleep,
+            held=held,
+            unseen=self.unseen,
+            clear=policy.clear,
+            now=self.now,
         )
 
     def _foreign(self, drift: Drift) -> bool:
@@ -206,6 +214,29 @@ class _Look:
         wait = remembering.wait(tried.attempts, self.policy.backoff, self.policy.backoff_limit)
         return {"attempts": tried.attempts + 1, "not_before": self.now + wait}
 
+    def told(self, verdicts: Iterable[tuple[Drift, Action, str, float]]) -> list[Decision]:
+        """One decision for each drift that nothing is done about, with the user's own script where one is due."""
+        return [
+            Decision.model_construct(
+                action=action, drifts=(drift,), reason=reason, addresses=(), retry_at=retry_at,
+                hook=self._hook(drift) if action is Action.ALERT else "",
+            )
+            for drift, action, reason, retry_at in verdicts
+            if action in {Action.ALERT, Action.IGNORE}
+        ]  # fmt: skip
+
+    def _hook(self, drift: Drift) -> str:
+        """The script to run now: as patient and as bounded as a heal of akotf's own."""
+        script, key = self.policy.hooks.get(drift.kind, ""), drift.key
+        seen, policy = self.drifts[key], self.policy
+        patient = seen.sightings >= policy.sightings and self.now >= seen.not_before
+        if not script or not policy.heal or self.frozen or not patient:
+            return ""
+        if seen.attempts >= policy.attempts or _fight(drift, seen, policy):
+            return ""
+        self.drifts[key] = seen._replace(**self._counted(seen))
+        return script
+
     def memory(self) -> Memory:
         """What the next look is given."""
         now, settle = self.now, self.policy.settle
@@ -218,18 +249,6 @@ class _Look:
             elif now - before.last_seen < settle:
                 drifts[key] = remembering.cleared(before)
         return Memory.model_construct(revision=self.before.revision, drifts=drifts, states=self.states)
-
-
-def _told(verdicts: Iterable[tuple[Drift, Action, str, float]], policy: HealPolicy) -> list[Decision]:
-    """One decision for each drift that nothing is done about."""
-    return [
-        Decision.model_construct(
-            action=action, drifts=(drift,), reason=reason, addresses=(), retry_at=retry_at,
-            hook=policy.hooks.get(drift.kind, "") if action is Action.ALERT else "",
-        )
-        for drift, action, reason, retry_at in verdicts
-        if action in {Action.ALERT, Action.IGNORE}
-    ]  # fmt: skip
 
 
 def _fight(drift: Drift, seen: HealMemory, policy: HealPolicy) -> str:

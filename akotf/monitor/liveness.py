@@ -18,6 +18,10 @@ GAP = 60.0
 REMEMBERED, ENOUGH = 64, 5
 
 
+#: Watched time that makes a throughput, s.
+WINDOW = 600.0
+
+
 @dataclass(frozen=True)
 class Expectation:
     """How long a run may go without a step. Times in seconds.
@@ -57,6 +61,8 @@ def pace_of(before: Pace, observation: Observation, *, now: float, expectation: 
     step, phase = int(progress["step"]), str(progress.get("phase", "train"))
     process = f"{observation.facts.get('process.attempt', '')}/{observation.facts.get('process.start', '')}"
     passed = min(max(0.0, observation.time - before.seen), GAP) if before.seen else 0.0
+    faded = 0.5 if before.watched > 2 * WINDOW else 1.0
+    watched = (before.watched + passed) * faded if before.moved else 0.0
     fresh = Pace(process=process, seen=observation.time, step=step, phase=phase, phases=(phase,))
     if (
         step < before.step or before.step < 0 or process != before.process
@@ -66,15 +72,15 @@ def pace_of(before: Pace, observation: Observation, *, now: float, expectation: 
         phases = before.phases if phase in before.phases else (*before.phases, phase)
         return before.model_copy(
             update={"seen": observation.time, "phase": phase, "phases": phases, "idle": before.idle + passed,
-                    "watched": before.watched + passed}
+                    "watched": watched, "advanced": before.advanced * faded}
         )  # fmt: skip
     done = step - before.step
     whole = before.idle + passed
     mine = whole / done if phase == "train" and before.phases in ((), ("train",)) and whole else None
     paces = before.paces if mine is None else (*before.paces, mine)[-REMEMBERED:]
     return fresh.model_copy(
-        update={"paces": paces, "moved": True, "watched": before.watched + passed,
-                "advanced": before.advanced + done}
+        update={"paces": paces, "moved": True, "watched": watched,
+                "advanced": (before.advanced + done) * faded if before.moved else 0.0}
     )  # fmt: skip
 
 
@@ -106,6 +112,6 @@ def hang(pace: Pace, observation: Observation, *, now: float, expectation: Expec
     ]  # fmt: skip
 
 
-def steps_per_second(pace: Pace, *, least: float = 600.0) -> float | None:
-    """Steps over watched time, once enough of it has passed (s); None before."""
-    return pace.advanced / pace.watched if pace.watched >= least and pace.advanced else None
+def steps_per_second(pace: Pace) -> float | None:
+    """Steps over watched time since the first step, of the last WINDOW or two; None before that has passed."""
+    return pace.advanced / pace.watched if pace.watched >= WINDOW else None

@@ -43,13 +43,13 @@ def cleared(before: HealMemory) -> HealMemory:
 
 def of_states(
     memory: Memory, reasons: Mapping[str, Sequence[str]], settled: Collection[str], *, asleep: Collection[str],
-    unseen: AbstractSet[str], clear: int, now: float,
+    held: Collection[str], unseen: AbstractSet[str], clear: int, now: float,
 ) -> dict[str, StateMemory]:  # fmt: skip
     """Every unhealthy state after this look.
 
     `reasons`: state -> keys of the drifts that show it; `settled`: states of which one reason was there long enough by
     itself. States in `asleep`, and those whose last reasons are `unseen`, are left as they are: this look could not
-    see them. A state is forgotten, with its attempts and timer, once it was clear for `clear` looks in a row.
+    see them. Those in `held` are not there and not clear either. A state is forgotten, with its attempts and timer, once it was clear for `clear` looks in a row.
     """
     after = {}
     for key, keys in reasons.items():
@@ -64,6 +64,8 @@ def of_states(
             continue
         if key in asleep or not unseen.isdisjoint(before.reasons):
             after[key] = before
+        elif key in held:
+            after[key] = before._replace(restless=0, clean=0)
         elif before.clean + 1 < clear:
             after[key] = before._replace(restless=0, clean=before.clean + 1)
     return after

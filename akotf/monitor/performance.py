@@ -112,7 +112,7 @@ def throughput(
     `steps_per_second` is measured (`liveness.pace_of`), `flops` of one step, `device_flops` what all devices of the job
     achieve in large matrix products: with it the share of it that is used is told.
     """
-    if predicted is None or steps_per_second is None or flops <= 0:
+    if predicted is None or steps_per_second is None or flops <= 0 or not has_step_time(observation):
         return []
     approved, found = flops / predicted.high, flops * steps_per_second
     if found * STEP_TIME_TOLERANCE >= approved:

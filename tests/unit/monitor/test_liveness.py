@@ -135,10 +135,25 @@ def test_looks_that_tell_nothing_never_make_a_hang(history: list[tuple[float, st
         assert pace.idle == 59.0
 
 
-def test_steps_per_second_are_told_once_enough_was_watched() -> None:
+def test_steps_per_second_are_told_once_enough_was_watched_and_follow_what_is_now() -> None:
+    """10 steps in 5 s; the first look after the first step begins to count, so 600 s are over at look 121."""
+    pace, rates = Pace(), []
+    for n in range(800):
+        step = 10 * n if n <= 200 else 2000 + 2 * (n - 200)  # 2 steps a second, then 0.4
+        pace = detect.pace_of(pace, look(5.0 * n, step), now=START + 5.0 * n, expectation=FAST)
+        rates.append(detect.steps_per_second(pace))
+    assert rates[120] is None
+    assert rates[121:201] == [pytest.approx(2.0)] * 80
+    last = rates[-1]
+    assert last is not None
+    assert 0.4 <= last < 0.6
+
+
+def test_a_setup_is_no_part_of_the_throughput() -> None:
     pace = Pace()
-    for n in range(130):
-        pace = detect.pace_of(pace, look(5.0 * n, 10 * n), now=START + 5.0 * n, expectation=FAST)
-        if n == 119:
-            assert detect.steps_per_second(pace) is None  # 595 s
+    looks = [look(5.0 * n, 0, "setup") for n in range(200)] + [
+        look(1000.0 + 5 * n, 10 * n) for n in range(1, 130)
+    ]
+    for one in looks:
+        pace = detect.pace_of(pace, one, now=one.time, expectation=FAST)
     assert detect.steps_per_second(pace) == pytest.approx(2.0)

@@ -15,6 +15,7 @@ fail() {
     message="akotf's Terraform provider can't start: $1"
     printf '%s\\n' "$message" >&2
     printf '%s\\n' "$message"
+    sleep 1 # a program that has ended may not be listened to
     exit 1
 }
 [ -r .akotf-python ] || fail "$PWD/.akotf-python is missing. Render the root again: akotf plan."

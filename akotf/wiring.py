@@ -179,7 +179,12 @@ def open_session(
     journal = RedactingJournal(SqliteJournal(layout.journal, clock=clock, actor=who), secret_source)
 
     def taken(lease: Lease, why: str) -> None:
-        body = {"key": lease.key, "operation": lease.operation, "of": f"{lease.holder}@{lease.host}", "why": why}
+        body = {
+            "key": lease.key,
+            "operation": lease.operation,
+            "of": f"{lease.holder}@{lease.host}",
+            "why": why,
+        }
         journal.append("lease.taken", body, environment=lease.key, subject=lease.key)
 
     return Session(

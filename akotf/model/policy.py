@@ -47,7 +47,9 @@ class Rule(Frozen):
     stage: Stage
     match: str = ""  # CEL over `object`: which objects the rule looks at; empty = all
     reads: tuple[str, ...] = ()  # paths that must be known: under the object, or under `input`
-    types: dict[str, tuple[str, ...]] = {}  # resource types it looks at -> what it reads of each, beside `reads`
+    types: dict[
+        str, tuple[str, ...]
+    ] = {}  # resource types it looks at -> what it reads of each, beside `reads`
     expr: str  # CEL: true = passed. Sees `object`, `input` (the document), `params` and `values` (what was read)
     params: dict[str, object] = {}
     culprits: str = ""  # CEL giving a list: what of the object is refused, for the message

@@ -58,7 +58,9 @@ class RunRequest(Frozen):
     attempt_directory: str
     node_directory: str
     environment: dict[str, str]
-    secrets: dict[str, str] = {}  # variable -> 0600 file with its value, which the backend removes at the start
+    secrets: dict[
+        str, str
+    ] = {}  # variable -> 0600 file with its value, which the backend removes at the start
     limits: Limits
     processes: int = 1
     nodes: int = 1

@@ -51,9 +51,7 @@ class Planned:
 
 def load(s: Session, overrides: Mapping[str, Any] | None = None) -> DesiredState:
     """The desired state of the session's environment; ConfigError with all faults."""
-    return load_environment(
-        s.layout.environment, catalogues=s.catalogues, overrides=overrides, cache=s.cache
-    )
+    return load_environment(s.layout.environment, catalogues=s.catalogues, overrides=overrides, cache=s.cache)
 
 
 def validate(s: Session, state: DesiredState) -> tuple[tuple[Finding, ...], Judgement]:

@@ -76,7 +76,8 @@ def provision(s: Session, proposal: Proposal, approve: Approver) -> tuple[dict[s
     approver = approve(proposal)
     if not approver:
         raise ApprovalError(
-            "nothing was applied: the plan was not approved", remedy="say yes when asked, or add -y to the command"
+            "nothing was applied: the plan was not approved",
+            remedy="say yes when asked, or add -y to the command",
         )
     approval = proposal.approval.model_copy(update={"approver": approver})
     environment = proposal.planned.state.environment.name

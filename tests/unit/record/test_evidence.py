@@ -190,7 +190,11 @@ def test_a_secret_never_gets_into_a_file_and_the_run_keeps_its_evidence(
     redacted: list[str] = []
     folder = ended.write(tmp_path / "e", secrets=[secret.encode()], on_redacted=redacted.append)
     assert redacted == ["journal.jsonl"]
-    forms = [secret.encode(), json.dumps(secret)[1:-1].encode(), json.dumps(secret, ensure_ascii=False)[1:-1].encode()]
+    forms = [
+        secret.encode(),
+        json.dumps(secret)[1:-1].encode(),
+        json.dumps(secret, ensure_ascii=False)[1:-1].encode(),
+    ]
     assert [p.name for p in folder.iterdir() if any(form in p.read_bytes() for form in forms)] == []
     last = json.loads((folder / "journal.jsonl").read_text().splitlines()[-1])
     assert last["body"] == {"environment": {"TOKEN": "prefix [secret] suffix"}}

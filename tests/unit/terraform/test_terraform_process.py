@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import threading
+import time
 from pathlib import Path
 
 from akotf.terraform.process import Process

@@ -100,6 +100,7 @@ def test_following_ends_with_the_run_that_was_stopped(world: Any) -> None:
     live = world.start()
     world.sees(world.healthy(live))
     assert world.controller(live).follow(live).run.state is RunState.CANCELLED
+    assert len(world.named("ended")) == 1
 
 
 def test_a_freeze_of_the_environment_holds_the_heal_back_and_says_why(world: Any, make_change: Any) -> None:

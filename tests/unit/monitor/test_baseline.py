@@ -58,6 +58,19 @@ def test_absent_counts_and_is_told_as_absent() -> None:
     assert (drift.field, drift.approved, drift.observed, drift.since) == ("environment.A", "1", None, 7.0)
 
 
+def test_one_is_one_point_zero_and_never_true() -> None:
+    for approved, observed, differs in (
+        (1, True, True),
+        (True, 1, True),
+        (1, 1.0, False),
+        (0, False, True),
+        (2.0, 2, False),
+    ):
+        node = Observation(node="n", time=1.0, live=True, facts={"hyperparameters.file.a": observed})
+        found = detect.configuration({"hyperparameters": {"a": approved}}, node)
+        assert bool(found) is differs, (approved, observed)
+
+
 def gpu(node: str, **settings: Any) -> Observation:
     return Observation(node=node, time=9.0, live=True, facts={f"gpu.0.{k}": v for k, v in settings.items()})
 

@@ -29,6 +29,9 @@ _WHOLE = (
 )  # of these all names are read at once: a missing one is absent
 
 
+_CASES = 1000  # ways of being wrong that are remembered
+
+
 class _Right(NamedTuple):
     """What a node that is right has."""
 
@@ -45,6 +48,7 @@ class Approved:
         self.declared = {group: dict(values) for group, values in approved.items()}
         self._gpus = bool(self.declared.get("gpu_settings"))
         self._right: dict[tuple[str, ...], _Right] = {}
+        self._cases: dict[tuple[tuple[str, ...], str], list[dict[str, Any]]] = {}
 
     def differences(self, observation: Observation) -> list[dict[str, Any]]:
         """`{"field", "approved", "observed"}` of each fact that differs, as `facts.compare` tells them.
@@ -65,13 +69,31 @@ class Approved:
         ]  # fmt: skip
         if not suspects:
             return []
+        some = {
+            f: facts[f]
+            for field in suspects
+            for f in right.siblings[right.entries[field].group, right.entries[field].name]
+            if f in facts
+        }
+        if observation.unreadable:
+            return self._compared(right, suspects, some, observation.unreadable)
+        # What went wrong on one node of a fleet mostly went wrong on others in the same way.
+        case = (tuple(suspects), repr(some))
+        rows = self._cases.get(case)
+        if rows is None:
+            rows = self._compared(right, suspects, some, ())
+            if len(self._cases) < _CASES:
+                self._cases[case] = rows
+        return rows
+
+    def _compared(
+        self, right: _Right, suspects: list[str], some: dict[str, Any], unreadable: Iterable[str]
+    ) -> list[dict[str, Any]]:
         part: dict[str, dict[str, Any]] = {}
-        some: dict[str, Any] = {}
         for field in suspects:
             entry = right.entries[field]
             part.setdefault(entry.group, {})[entry.name] = entry.approved
-            some |= {f: facts[f] for f in right.siblings[entry.group, entry.name] if f in facts}
-        return compare(part, some, observation.unreadable)
+        return compare(part, some, unreadable)
 
     def _fields(self, facts: Mapping[str, Any]) -> _Right:
         entries = {entry.field: entry for entry in declared(self.declared, facts)}

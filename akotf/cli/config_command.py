@@ -28,7 +28,7 @@ EXAMPLES = (
 
 WIDTH = 100
 _NAME, _ORIGIN, _PLACE = 24, 26, 24  # columns at most; the value takes the rest
-#: What nobody decided for this environment.
+#: What this environment decides itself.
 _GIVEN = frozenset({Source.OVERRIDE, Source.ENVIRONMENT, Source.PARAMETER, Source.AKOFLOW})
 
 #: In place of a secret that was written out.
@@ -76,10 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def rows_of(state: DesiredState) -> list[Row]:
     """Every setting with its origin; what a scope's kind decides comes after what is written of the scope."""
-    leaves: list[Leaf] = []
     scopes = state.environment.scopes
-    for leaf in settings(state.environment, state.parameters, state.run):
-        leaves.append(leaf)
+    leaves = list(settings(state.environment, state.parameters, state.run))
     for name, scope in scopes.items():
         last = max((i for i, leaf in enumerate(leaves) if _below(leaf.path, f"scopes.{name}")), default=-1)
         leaves[last + 1 : last + 1] = by_kind(name, scope)

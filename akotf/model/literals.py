@@ -55,10 +55,9 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a JSON web token", ("eyJ",), rf"eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{16,}}"),
 )  # fmt: skip
 _START = r"(?<![A-Za-z0-9])"
+#: A quick look that tells most texts apart
 _ANY_HINT = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
-
-#: A quick look that tells most texts apart, and the words that names of secrets have
-_HINTS = re.compile("|".join(re.escape(hint) for _, hints, _ in _KNOWN for hint in hints))
+#: Words that names of secrets have
 _NAMES = re.compile(r"(?i)token|secret|passw|pwd|key|credential|uthorization|://")
 
 #: scheme://user:password@host

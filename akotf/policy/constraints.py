@@ -7,10 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from akotf.policy.evaluation import _OWN, _first_line, _library
+from akotf.policy.evaluation import BOUND, OWN, first_line, library, strange_functions
 from akotf.policy.functions import FUNCTIONS
-
-_BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,")
 
 
 class Answer(NamedTuple):
@@ -26,7 +24,7 @@ def evaluate_constraints(
 ) -> list[Answer]:
     """Answer each expression; `known` are the parameters there are, `values` those whose value is known (None: not set)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library's panics print traces
-    cel = _library()
+    cel = library()
     return [_answer(cel, expression, known, values) for expression in expressions]
 
 
@@ -34,16 +32,15 @@ def _answer(cel: Any, expression: str, known: Collection[str], values: Mapping[s
     try:
         program = cel.compile(expression)
     except ValueError as error:
-        return Answer("fault", (), f"does not compile: {_first_line(error)}")
+        return Answer("fault", (), f"does not compile: {first_line(error)}")
     references = program.references()
-    bound = set(_BOUND.findall(expression))
-    free = [n for n in references["variables"] if n not in _OWN and (n in known or n not in bound)]
+    bound = set(BOUND.findall(expression))
+    free = [n for n in references["variables"] if n not in OWN and (n in known or n not in bound)]
     names = tuple(sorted((n for n in free if n in known), key=lambda n: _first(n, expression)))
     if strange := sorted(n for n in free if n not in known):
         return Answer("fault", names, f"names {', '.join(map(repr, strange))}, which is no parameter")
-    for name in references["functions"]:
-        if name.isidentifier() and not name.startswith("_") and name not in _OWN and name not in FUNCTIONS:
-            return Answer("fault", names, f"calls {name}(), which is not known")
+    for name in strange_functions(references["functions"]):
+        return Answer("fault", names, f"calls {name}(), which is not known")
     if any(name not in values for name in names):
         return Answer("waiting", names)
     try:
@@ -51,7 +48,7 @@ def _answer(cel: Any, expression: str, known: Collection[str], values: Mapping[s
     except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError) as error:
         unset = [name for name in names if values[name] is None]
         return Answer(
-            "unset" if unset else "fault", names, ", ".join(unset) or f"breaks: {_first_line(error)}"
+            "unset" if unset else "fault", names, ", ".join(unset) or f"breaks: {first_line(error)}"
         )
     if not isinstance(value, bool):
         return Answer("fault", names, f"must be true or false, it gives {type(value).__name__}")

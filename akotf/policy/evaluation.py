@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from akotf.errors import MissingDependency
@@ -18,42 +18,13 @@ from akotf.policy.parts import named_part
 from akotf.policy.questions import Answer, Case, Question, Said
 from akotf.policy.reads import read
 
-_OWN = frozenset(
-    [
-        "size",
-        "contains",
-        "startsWith",
-        "endsWith",
-        "matches",
-        "has",
-        "int",
-        "uint",
-        "double",
-        "string",
-        "bytes",
-        "bool",
-        "timestamp",
-        "duration",
-        "type",
-        "dyn",
-        "getDate",
-        "getDayOfMonth",
-        "getDayOfWeek",
-        "getDayOfYear",
-        "getFullYear",
-        "getHours",
-        "getMilliseconds",
-        "getMinutes",
-        "getMonth",
-        "getSeconds",
-        "all",
-        "exists",
-        "exists_one",
-        "map",
-        "filter",
-        "optional",
-    ]
-)
+#: CEL's own functions and macros.
+OWN = frozenset({
+    "size", "contains", "startsWith", "endsWith", "matches", "has", "int", "uint", "double", "string",
+    "bytes", "bool", "timestamp", "duration", "type", "dyn", "getDate", "getDayOfMonth", "getDayOfWeek",
+    "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds",
+    "all", "exists", "exists_one", "map", "filter", "optional",
+})  # fmt: skip
 #: Fields of an object that may be large: of these only the attributes that are named are handed to the library.
 _LARGE = ("before", "after", "after_unknown")
 _TYPES = frozenset(["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"])
@@ -69,23 +40,24 @@ class _RuleFault(Exception):
 
 #: What expressions may name, besides CEL's own types and the variables of their own macros.
 VARIABLES = ("object", "input", "params", "values")
-_BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,")
+#: The variables of macros, by their names.
+BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,")
 
 
 def evaluate(cases: Sequence[Case]) -> list[list[Answer]]:
     """Answer all questions of all cases. The library's panics print traces: standard error is silent from here on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    cel = _library()
+    cel = library()
     compiled: dict[str, _Program] = {}
     return [_answers(cel, case, compiled) for case in cases]
 
 
 def warm() -> None:
     """Load the library here, so that the children that are forked have it. It evaluates nothing, so it can't crash."""
-    _library()
+    library()
 
 
-def _library() -> Any:
+def library() -> Any:
     """CEL's extension module without its package, whose own command line costs 0.2 s to import."""
     if "cel" not in sys.modules:
         found = importlib.util.find_spec("cel")
@@ -185,17 +157,22 @@ def _compile(cel: Any, source: str, field: str, compiled: dict[str, _Program]) -
     try:
         program = cel.compile(source)
     except ValueError as error:
-        raise _RuleFault(field, f"does not compile: {_first_line(error)}") from error
+        raise _RuleFault(field, f"does not compile: {first_line(error)}") from error
     names = program.references()
-    for name in names["functions"]:
-        if name.isidentifier() and not name.startswith("_") and name not in _OWN and name not in FUNCTIONS:
-            raise _RuleFault(field, f"calls {name}(), which is not known{_near(name, (*FUNCTIONS, *_OWN))}")
-    bound = set(_BOUND.findall(source))
+    for name in strange_functions(names["functions"]):
+        raise _RuleFault(field, f"calls {name}(), which is not known{_near(name, (*FUNCTIONS, *OWN))}")
+    bound = set(BOUND.findall(source))
     for name in sorted(names["variables"]):
         if name not in VARIABLES and name not in bound and name not in _TYPES:
             raise _RuleFault(field, f"names {name!r}, which is not known{_near(name, VARIABLES)}")
     compiled[source] = _Program(program, frozenset(names["variables"]))
     return compiled[source]
+
+
+def strange_functions(names: Iterable[str]) -> list[str]:
+    """Of the functions that an expression calls, those that neither CEL nor akotf has; operators have names too."""
+    words = (name for name in names if name.isidentifier() and not name.startswith("_"))
+    return [name for name in words if name not in OWN and name not in FUNCTIONS]
 
 
 def _near(word: str, known: Sequence[str]) -> str:
@@ -219,7 +196,7 @@ def _run(program: _Program, context: Any) -> tuple[Any, str]:
     except KeyError as error:
         return None, f"{error.args[0]} is absent"
     except (TypeError, ValueError, ArithmeticError, IndexError, RuntimeError) as error:
-        return None, _first_line(error)
+        return None, first_line(error)
 
 
 def _culprits(program: _Program, context: Any) -> tuple[str, ...]:
@@ -230,6 +207,7 @@ def _culprits(program: _Program, context: Any) -> tuple[str, ...]:
     return tuple(str(item) for item in value[:10])
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What the library says, without its advice to people who write Python."""
     text = str(error).split("\n")[0]
     return re.split(r"(?<=[a-z\d])[:.] (?:CEL does not|Check )", text)[0][:300]

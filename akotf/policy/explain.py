@@ -8,7 +8,7 @@ from typing import Any
 from akotf.model.base import Frozen
 from akotf.model.finding import Position
 from akotf.model.policy import Judgement, Level, Rule, Verdict
-from akotf.policy.engine import Objects, is_sensitive, shown
+from akotf.policy.engine import Objects, is_sensitive, shown, written_path
 from akotf.policy.questions import Question
 from akotf.policy.reads import read
 
@@ -73,12 +73,11 @@ def explained(
             continue
         item = data.get(verdict.object, {})
         reading = read(item, question.paths(item), document)
-        base = item.get("path")
         reads = tuple(
             Read(
                 path=path,
                 value="(sensitive)" if is_sensitive(item, path) else shown(value),
-                position=positions.get(f"{base}.{path}".strip(".")) if isinstance(base, str) else None,
+                position=positions.get(place) if (place := written_path(item, path)) else None,
             )
             for path, value in reading.found
         )

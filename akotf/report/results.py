@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from akotf.model.finding import Finding, Severity
-from akotf.model.literals import masked
 from akotf.model.policy import Judgement, Outcome, Verdict
 from akotf.model.report import ReportedFinding, Ruling
 from akotf.report.verdicts import word
@@ -33,22 +32,13 @@ def reported(
     pairs.sort(key=lambda pair: _ORDER[pair[0].severity])
     seen: Counter[str] = Counter()
     result = []
-    for written, ruling in pairs:
-        finding = without_secrets(written)
+    for finding, ruling in pairs:
         key = _identity(finding, ruling, folder)
         seen[key] += 1
         result.append(
             ReportedFinding(**dict(finding), policy=ruling, fingerprint=_digest(f"{key}\0{seen[key]}"))
         )
     return tuple(result)
-
-
-def without_secrets(finding: Finding) -> Finding:
-    """The finding without what looks like a secret: a message may quote a value that should not have stood there."""
-    message, remedy = masked(finding.message), masked(finding.remedy)
-    if (message, remedy) == (finding.message, finding.remedy):
-        return finding
-    return finding.model_copy(update={"message": message, "remedy": remedy})
 
 
 def from_verdict(verdict: Verdict) -> tuple[Finding, Ruling]:

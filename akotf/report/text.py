@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from akotf.model.finding import Finding, Severity
 from akotf.model.report import EnvironmentReport, ReportedFinding, ValidationReport
 from akotf.report.ansi import clean, paint
-from akotf.report.results import without_secrets
 from akotf.report.sources import Read, Sources, read_file
 
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
@@ -20,7 +19,7 @@ def text(findings: Iterable[Finding], read_source: Read = read_file, *, color: b
 
     `read_source` gives a file's text by the name that the findings use, or None.
     """
-    found = [without_secrets(finding) for finding in findings]
+    found = list(findings)
     sources = Sources(found, read_source)
     return "\n".join(_block(finding, sources, color) for finding in found)
 

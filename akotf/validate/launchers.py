@@ -27,7 +27,7 @@ RATE = ("learning_rate", "lr")
 CLIPPING = ("gradient_clipping", "max_grad_norm", "grad_clip", "clip_grad_norm")
 ZERO = ("zero_stage",)
 
-#: variable -> what it says (see `Facts`)
+#: variable -> what it says (as in `facts_of`)
 VARIABLES = {
     "WORLD_SIZE": "world", "LOCAL_WORLD_SIZE": "processes", "NNODES": "nodes", "NPROC_PER_NODE": "processes",
     "PET_NNODES": "nodes", "PET_NPROC_PER_NODE": "processes", "ACCELERATE_MIXED_PRECISION": "precision",

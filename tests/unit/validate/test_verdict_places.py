@@ -12,6 +12,7 @@ import pytest
 from akotf.model.policy import Stage
 from akotf.policy.documents import config_document
 from akotf.policy.engine import judge, written_path
+from akotf.policy.explain import explained
 from akotf.policy.rules import load_rules
 
 A, T, R = "akotf.yaml", "template.yaml", "run.yaml"
@@ -56,6 +57,19 @@ def test_every_config_verdict_has_a_place(written: Callable[..., Any]) -> None:
     )
     assert judgement.verdicts
     assert all(v.position is not None and v.position.line for v in judgement.verdicts)
+
+
+def test_what_explain_reads_of_the_whole_environment_has_its_place_too(written: Callable[..., Any]) -> None:
+    result = written((A, "ttl: 12h", "§ttl: 12h"))
+    document, objects = config_document(result.state)
+    rules = [rule for rule in load_rules([POLICIES]) if rule.id == "ttl-in-clouds"]
+    rule = rules[0].model_copy(update={"reads": ("input.environment.lifecycle.ttl",)})
+    judgement = judge(Stage.CONFIG, document, objects, [rule], today=dt.date(2026, 1, 1))
+    (row,) = explained(rule, judgement, document, objects, result.state.positions)  # of the one cloud scope
+    (found,) = row.reads
+    place = found.position
+    assert place is not None
+    assert (found.value, place.line) == ("43200", int(result.marked.split(":")[1]))
 
 
 @pytest.mark.parametrize(

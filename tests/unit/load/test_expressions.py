@@ -154,7 +154,7 @@ def test_escapes_and_bombs_are_faults_of_their_own_and_hide_no_other(expression:
 def test_an_expression_that_takes_too_long_is_one_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "_SECONDS", 0.3)
     monkeypatch.setattr(rendering, "_SECONDS_EACH", 0.3)
-    endless = "{{ " + "('a' * 131072).count('a' * 65535 ~ 'b') ~ " * 400 + "1 }}"
+    endless = "{{ " + "('a' * 131072).count('a' * 65535 ~ 'b') ~ " * 2500 + "1 }}"
     result = render(tree(a="{{ steps + 1 }}", b=endless, c="{{ steps + 1 }}"), VALUES, {})
     assert [(f.rule, f.path) for f in result.findings] == [("config/expression", "run.b")]
     assert "time limit" in result.findings[0].message

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from akotf.model.finding import Finding, Severity
 from akotf.model.report import EnvironmentReport, ReportedFinding, ValidationReport
-from akotf.report.ansi import clean, paint
+from akotf.report.ansi import inert, paint
 from akotf.report.sources import Read, Sources, read_file
 
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
@@ -59,7 +59,7 @@ def summary(one: EnvironmentReport, *, color: bool = False) -> str:
         if one.valid
         else paint("is denied by policy" if one.exit_code == 3 else "has faults", "red", color)
     )
-    return _word(f"{one.environment} ") + state + "".join(f"; {clean(part)}" for part in parts)
+    return _word(f"{one.environment} ") + state + "".join(f"; {inert(part)}" for part in parts)
 
 
 def total(report: ValidationReport) -> str:
@@ -92,19 +92,19 @@ def _block(finding: Finding, sources: Sources, color: bool) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Text that can't begin a line of its own, where a build server may take it for a command (`::set-env`)."""
-    return "\n    ".join(clean(line) for line in text.split("\n"))
+    """Text of which no line begins at the margin, where it would look like a line of ours."""
+    return "\n    ".join(inert(line) for line in text.split("\n"))
 
 
 def _word(name: str) -> str:
     """The name of a file or folder in a line: a line break in it begins no line."""
-    return clean(name.replace("\n", "\N{REPLACEMENT CHARACTER}"))
+    return inert(name.replace("\n", "\N{REPLACEMENT CHARACTER}"))
 
 
 def _excerpt(line: str, number: int, column: int, color: bool) -> list[str]:
     """The line and a caret under the column; of a long line, the part around it."""
     start = max(0, column - 1 - _WIDTH * 2 // 3) if len(line) > _WIDTH else 0
-    shown = clean(line[start : start + _WIDTH].replace("\t", " "))
+    shown = inert(line[start : start + _WIDTH].replace("\t", " "))
     margin = f"{number:>5} | "
     rows = [paint(margin, "dim", color) + shown]
     if 0 < column <= len(line) + 1:

@@ -105,8 +105,9 @@ def test_a_line_with_a_token_is_shown_for_no_finding():
 
 
 def test_a_message_of_several_lines_begins_no_line():
-    shown = show(finding(message="a\n::error::b", remedy="c\n##[error]d"), source=None)
-    assert not [line for line in shown.split("\n") if line.startswith(("::", "##"))]
+    shown = show(finding(message="a\n::error::b\n \t::c", remedy="d\n##[error]e f ##[g]"), source=None)
+    assert not _commands(shown)
+    assert all(word in shown for word in (":error::b", "#[error]e"))
 
 
 def verdict(outcome=Outcome.FAIL, **changes):
@@ -181,5 +182,19 @@ def test_a_judgement_as_json():
 
 
 def test_a_file_name_of_several_lines_begins_no_line():
-    shown = show(finding(position=Position(file="a\n::error::b/akotf.yaml", line=3, column=3)), source=None)
-    assert not [line for line in shown.split("\n") if line.startswith("::")]
+    for name in ("a\n::error::b/akotf.yaml", "::error::b/akotf.yaml", "##[error]b/akotf.yaml"):
+        shown = show(finding(position=Position(file=name, line=3, column=3)), source=None)
+        assert not _commands(shown)
+
+
+def test_a_line_of_a_file_is_no_command_and_its_caret_stays():
+    shown = show(finding(position=Position(file="a.yaml", line=1, column=13)), source="x: ##[error] y\n")
+    assert not _commands(shown)
+    line, caret = shown.split("\n")[1:3]
+    assert line[caret.index("^")] == " "
+    assert line[caret.index("^") + 1] == "y"
+
+
+def _commands(text: str) -> list[str]:
+    """The lines that GitHub's runner takes for commands (actions/runner, `ActionCommand`)."""
+    return [line for line in text.split("\n") if line.lstrip().startswith("::") or "##[" in line]

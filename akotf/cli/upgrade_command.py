@@ -59,11 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
         done = True
     if arguments.json:
         view.result(_data(upgrade, findings, done=done), "")
+    elif done:
+        view.line(f"upgraded to {upgrade.reference}", "bold green")
     elif upgrade.nothing:
         view.line(f"nothing to do: the environment has {upgrade.reference}, pinned", "bold green")
     else:
-        word = f"upgraded to {upgrade.reference}" if done else "nothing was written; -y upgrades"
-        view.line(word, "bold green" if done else "bold")
+        view.line("nothing was written; -y upgrades", "bold")
     return 2 if arguments.detailed_exitcode and not (done or upgrade.nothing) else 0
 
 

@@ -55,9 +55,8 @@ def prepare(
 
     ConfigError when there is no such template, or when its locked tag has moved, unless `accept_moved`.
     """
-    path = inside(folder, AKOTF)
-    text = path.read_bytes()
     asked = asked_template(folder).text
+    text = inside(folder, AKOTF).read_bytes()
     template = find_template(reference, catalogues, cache)
     refuse_moved(template, folder, accept_moved=accept_moved)
     reference = template.reference

@@ -177,6 +177,10 @@ def test_an_upgrade_is_shown_before_it_is_done(project: Commands, newer: Path) -
     assert entry.body["baseline"] == data["baseline"]["new"]
     again = project.akotf("upgrade", environment, "gpu-training@1.1.0", "-y", "--detailed-exitcode")
     assert "nothing to do" in again.stderr
+    (project.environment / "akotf.lock").unlink()
+    pinned = project.akotf("upgrade", environment, "gpu-training@1.1.0", "-y")
+    assert "upgraded to gpu-training@1.1.0" in pinned.stderr
+    assert (project.environment / "akotf.lock").is_file()
 
 
 def test_an_upgrade_that_the_environment_does_not_fit_writes_nothing(project: Commands, newer: Path) -> None:

@@ -209,3 +209,8 @@ def test_where_the_line_can_not_be_changed_by_itself_it_says_what_to_write(text:
     with pytest.raises(ConfigError) as caught:
         rewritten(text.encode(), "akotf.yaml", "tiny@1.1.0")
     assert "template: tiny@1.1.0" in caught.value.remedy
+
+
+def test_a_folder_without_an_environment_is_told(catalogue: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"has no akotf\.yaml"):
+        prepared(tmp_path, catalogue)

@@ -110,7 +110,9 @@ def _computed(texts: list[str], values: dict[str, Scalar]) -> list[Outcome]:
 
 
 def _limited(texts: list[str], values: dict[str, Scalar], seconds: float) -> list[Outcome]:
-    found: list[Outcome] = run_limited(evaluate, (texts, values), seconds=seconds, memory=_MEMORY)
+    found: list[Outcome] = run_limited(
+        evaluate, (texts, values), seconds=seconds, memory=_MEMORY, scrub_environment=True
+    )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from akotf.model.config import ParameterSpec
@@ -145,7 +146,7 @@ def own_faults(parameter: Typed) -> Iterator[tuple[str, Fault]]:
         if spec.type in _TEXTS or spec.type == "boolean":
             yield key, Fault(f"a {spec.type} has no min and max", "remove it")
             return
-        if (fault := _trouble(lambda key=key: parameter.bound(key))) is not None:  # type: ignore[misc]
+        if (fault := _trouble(partial(parameter.bound, key))) is not None:
             yield key, Fault(f"{key} {fault}", fault.remedy)
             return
     low, high = parameter.bound("min"), parameter.bound("max")
@@ -156,9 +157,9 @@ def own_faults(parameter: Typed) -> Iterator[tuple[str, Fault]]:
             yield key, Fault(f"{key} is for strings", "set type: string")
     try:
         re.compile(spec.pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         yield "pattern", Fault(f"the pattern can't be read: {error}", "write a Python regular expression")
-    if (fault := _trouble(lambda: _check_choices(parameter))) is not None:
+    if (fault := _trouble(partial(_check_choices, parameter))) is not None:
         yield "choices", Fault(f"a choice {fault}", fault.remedy)
     elif default is not None and (fault := _trouble(lambda: parameter.check(parameter.read(default)))):
         yield "default", Fault(f"its default {fault}", fault.remedy)

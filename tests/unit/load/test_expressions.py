@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -149,6 +150,18 @@ def test_escapes_and_bombs_are_faults_of_their_own_and_hide_no_other(expression:
     assert [f.path for f in result.findings] == ["run.a", "run.b"]
     assert "Traceback" not in result.findings[0].message
     assert "rendering ended" not in result.findings[0].message
+
+
+def _reveal(texts: list[str], _: object) -> list[Outcome]:
+    return [Outcome(os.environ.get("AKOTF_TEST_TOKEN", "nothing"), False, ()) for _ in texts]
+
+
+def test_the_child_has_none_of_our_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AKOTF_TEST_TOKEN", "hunter2")
+    monkeypatch.setattr(rendering, "evaluate", _reveal)
+    node = one("{{ steps + 1 }}")
+    assert isinstance(node, ValueNode)
+    assert node.value == "nothing"
 
 
 def test_an_expression_that_takes_too_long_is_one_fault(monkeypatch: pytest.MonkeyPatch) -> None:

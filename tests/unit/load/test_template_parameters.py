@@ -136,6 +136,7 @@ def test_a_required_parameter_says_what_it_is_for() -> None:
         ("  x: {type: integer, max: 3, choices: [1, 4]}", "choices", "4 is above 3"),
         ("  x: {type: integer, choices: [1, 1]}", "choices", "twice"),
         ("  x: {type: string, pattern: '['}", "pattern", "can't be read"),
+        ("  x: {type: string, pattern: 'a{99999999999999999999}'}", "pattern", "can't be read"),
         ("  x: {type: string, min: 1}", "min", "no min and max"),
         ("  x: {type: boolean, max: 1}", "max", "no min and max"),
         ("  x: {type: integer, secret: true}", "secret", "secret is for strings"),

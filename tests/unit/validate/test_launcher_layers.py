@@ -86,6 +86,12 @@ def test_a_flag_that_contradicts_is_an_error(written: Callable[..., Any], words:
     assert rules(written, command(*words)) == ["launcher-conflict"]
 
 
+def test_only_nodes_are_a_range(written: Callable[..., Any]) -> None:
+    variable = (*VARIABLE, 'ACCELERATE_GRADIENT_ACCUMULATION_STEPS: "1:4"')
+    text = (R, "  learning_rate: 1e-3", "  learning_rate: 1e-3\n  gradient_accumulation_steps: auto")
+    assert rules(written, variable, text) == ["launcher-conflict"]
+
+
 def test_accumulation_follows_from_the_micro_batch(written: Callable[..., Any]) -> None:
     """Batch 8 over 1 process in micro batches of 2 is 4 accumulated steps."""
     micro = (R, "  global_batch:", "  micro_batch: 2\n  global_batch:")

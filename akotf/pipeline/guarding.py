@@ -18,7 +18,7 @@ def secret_values(s: Session, live: Live) -> tuple[tuple[bytes, ...], str]:
     if not wanted:
         return s.secrets.known(), ""
     running = _of_the_process(live)
-    missing = {name: live.state.run.secrets[name] for name in wanted - running.keys()}
+    missing = {name: live.state.run.secrets[name] for name in sorted(wanted - running.keys())}
     why = ""
     try:
         s.secrets.resolve(missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from akotf.errors import Locked
 from akotf.model.journal import Entry
 from akotf.model.run import Run
 from akotf.pipeline import healing, provisioning
@@ -57,8 +58,11 @@ def recover(s: Session) -> tuple[list[Found], Run | None]:
 def _leases(s: Session) -> list[Found]:
     found = []
     for lease, why in s.leases.abandoned():
-        with s.leases.acquire(lease.key, "recover"):
-            pass  # taken from the dead and given back
+        try:
+            with s.leases.acquire(lease.key, "recover"):
+                pass  # taken from the dead and given back
+        except Locked:
+            continue  # somebody else was faster
         found.append(
             Found(f"a lease on {lease.key} for {lease.operation}, and {why}", "the lease is free again")
         )

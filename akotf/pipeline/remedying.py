@@ -75,7 +75,11 @@ def _run(path: Path, folder: Path, given: bytes) -> int | None:
     with process:
         try:
             process.communicate(given, timeout=TIME_LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None
+        except BaseException as error:
+            if process.returncode is None:  # when we are interrupted, too: nobody would watch it
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None
+            raise
     return process.returncode

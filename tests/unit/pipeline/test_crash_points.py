@@ -403,3 +403,19 @@ def test_the_account_of_what_a_crash_left_is_plain(fresh_world: Callable[[], Any
     assert [(found.what, found.done) for found in account] == [
         (f"run {run.id} ended while nobody watched", "it is on record as failed: exit code 3")
     ]
+
+
+def test_a_lease_that_somebody_takes_meanwhile_is_his(fresh_world: Callable[[], Any]) -> None:
+    """Between the look at what the dead hold and the taking of it, another process may take it."""
+    session = Machine(fresh_world()).sound
+
+    class Late:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(session.leases, name)
+
+        def abandoned(self) -> Any:
+            return [(living, "process 1 of ana has ended")]
+
+    with session.leases.acquire("trial", "apply") as living:
+        assert recover(replace(session, leases=Late())) == ([], None)
+        assert session.leases.holder("trial") == living

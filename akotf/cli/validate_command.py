@@ -18,7 +18,8 @@ from akotf.facts.files import write_atomic
 from akotf.gitsource.address import is_git
 from akotf.isolation import spread
 from akotf.load.environment import AKOTF
-from akotf.load.template import Template, open_template
+from akotf.load.specification import Template
+from akotf.load.template import open_template
 from akotf.model.finding import Severity
 from akotf.model.policy import Rule
 from akotf.model.report import Tool, ValidationReport, counts

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from akotf.errors import AkotfError, ConfigError, IntegrityError, IsolationError, MissingDependency
 from akotf.gitsource.address import GitAddress
 from akotf.isolation import run_limited
+from akotf.model.written import has_half_characters
 
 SECONDS = 120.0
 MEMORY = 1024 * 2**20
@@ -198,8 +199,8 @@ def _blobs(tree: Any, base: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     for item in tree:
         name = item.path.rpartition("/")[2]
         path = f"{base}{name}"
-        text = not any("\ud800" <= character <= "\udfff" for character in name)  # else its name is not UTF-8
-        if name.lower() in ("", ".", "..", ".git") or "\0" in name or not text or depth > 32:
+        strange = "\0" in name or has_half_characters(name)  # these stand for bytes that are not UTF-8
+        if name.lower() in ("", ".", "..", ".git") or strange or depth > 32:
             raise IntegrityError(f"{path!r} can't be a file of a template", remedy="rename it")
         if item.type == "tree":
             yield from _blobs(item, f"{path}/", depth + 1)

@@ -15,6 +15,7 @@ from akotf.errors import ConfigError, IntegrityError
 from akotf.facts.files import write_atomic
 from akotf.model.base import Frozen, digest
 from akotf.model.config import TemplateRef
+from akotf.model.written import has_half_characters
 from akotf.reading import yaml
 from akotf.reading.bind import bind
 
@@ -66,17 +67,13 @@ def plain_files(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) 
                 raise IntegrityError(
                     f"{path} is a link or a special file", remedy="a template holds plain files only"
                 )
-            if not _is_text(path.name):
+            if has_half_characters(path.name):
                 raise IntegrityError(f"{str(path)!r} has a name that is not UTF-8", remedy="rename it")
             if path.is_dir():
                 waiting.append(path)
             else:
                 files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
-
-
-def _is_text(name: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def file_digests(folder: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, str]:

@@ -6,17 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from akotf.errors import IsolationError
 from akotf.isolation import run_limited
+from akotf.load.typed import Parameters
 from akotf.model.config import Constraint, TemplateSpec
 from akotf.model.finding import Finding
 from akotf.policy.constraints import Answer, evaluate_constraints
 from akotf.reading.nodes import ListNode, MapNode, Mark
-
-if TYPE_CHECKING:
-    from akotf.load.parameters import Parameters
 
 SECONDS = 5.0
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")

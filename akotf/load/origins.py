@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from akotf.load.parameters import Parameters
 from akotf.load.rendering import Rendered
-from akotf.load.template import Template
+from akotf.load.specification import Template
+from akotf.load.typed import Parameters
 from akotf.model.config import EnvironmentSpec, RunSpec
 from akotf.model.finding import Position
 from akotf.model.origin import Origin, Source

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from akotf.errors import IsolationError
 from akotf.isolation import run_limited
 from akotf.load.constraints import check_constraints
-from akotf.load.typed import Typed, own_faults
+from akotf.load.typed import Parameters, Typed, own_faults
 from akotf.model.config import TemplateSpec
 from akotf.model.finding import Finding
 from akotf.reading.bind import suggest
@@ -18,23 +16,6 @@ from akotf.reading.leaves import Fault
 from akotf.reading.nodes import MapNode, Mark, Node
 from akotf.reading.scalars import shown
 from akotf.reading.source import MAX_FAULTS
-
-
-@dataclass
-class Parameters:
-    """Final values by name (None: not set), the faults, and where the environment wrote those it gives."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    given: dict[str, Mark] = field(default_factory=dict)
-    typed: dict[str, Typed] = field(default_factory=dict)  # those whose own specification can be used
-
-    def shown(self, name: str) -> str:
-        """A final value in its unit, for messages; a secret's never."""
-        value, parameter = self.values.get(name), self.typed[name]
-        if value is None:
-            return "nothing"
-        return "(secret)" if parameter.spec.secret else parameter.shown(value)
 
 
 def bind_parameters(

@@ -11,11 +11,9 @@ from akotf.gitsource.address import is_git, parse_address
 from akotf.load import catalogue as books
 from akotf.load import remote
 from akotf.load.catalogue import LOCK, REFERENCE, content_digest, split_reference
-from akotf.load.specification import RUN, TEMPLATE, Template, read_template, require_named
+from akotf.load.specification import TEMPLATE, Template, read_template, require_named
 from akotf.model.config import TemplateRef
 from akotf.reading.yaml import shown_path
-
-__all__ = ["RUN", "TEMPLATE", "Template"]
 
 
 @dataclass(frozen=True)

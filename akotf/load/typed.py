@@ -1,14 +1,15 @@
-"""One typed parameter of a template: how its values are read, checked and shown, and what is wrong with itself."""
+"""Typed parameters of a template: how values are read, checked and shown, and what is wrong with a parameter itself."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from akotf.model.config import ParameterSpec
+from akotf.model.finding import Finding
 from akotf.model.secret import SCHEMES, is_reference
 from akotf.model.units import (
     format_bytes,
@@ -112,6 +113,23 @@ class Typed:
         """Where `key` of the specification is written, else the parameter's name."""
         entry = self.node.entries.get(key)
         return entry.mark if entry and entry.mark.line else self.mark
+
+
+@dataclass
+class Parameters:
+    """Final values by name (None: not set), the faults, and where the environment wrote those it gives."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    given: dict[str, Mark] = field(default_factory=dict)
+    typed: dict[str, Typed] = field(default_factory=dict)  # those whose own specification can be used
+
+    def shown(self, name: str) -> str:
+        """A final value in its unit, for messages; a secret's never."""
+        value, parameter = self.values.get(name), self.typed[name]
+        if value is None:
+            return "nothing"
+        return "(secret)" if parameter.spec.secret else parameter.shown(value)
 
 
 def _quantity(parse: Callable[[Any], Any]) -> leaves.Read:

@@ -1,4 +1,4 @@
-"""What the units share: how a number is written, and how a refused value is shown."""
+"""What those who read texts share: how a number is written, how a refused value is shown, and what no encoding has."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= 60 else text[:57] + "..."
     return repr(text) if isinstance(value, str) else text
+
+
+def has_half_characters(text: str) -> bool:
+    """True when a text holds half of a UTF-16 pair: bytes of such a text exist in no encoding."""
+    return any(0xD800 <= ord(character) <= 0xDFFF for character in text) if not text.isascii() else False

@@ -10,7 +10,7 @@ from typing import Any
 
 from akotf.errors import AkotfError, ConfigError, PolicyDenied
 from akotf.load.environment import load
-from akotf.load.template import Template
+from akotf.load.specification import Template
 from akotf.model.config import DesiredState
 from akotf.model.finding import Finding, Position, Severity
 from akotf.model.policy import Judgement, Rule, Stage

@@ -10,7 +10,7 @@ from akotf.model.finding import Finding, Position, Severity
 from akotf.model.literals import is_placeholder, is_secret_of, literals, names_secret
 from akotf.model.secret import SCHEMES, is_reference
 from akotf.validate.noting import Notes
-from akotf.validate.workload import LEASED, VARIABLE
+from akotf.validate.workload import VARIABLE, check_name
 
 Leaf = tuple[str, str, str]  # dotted path, the name that a text goes by, the text
 _FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*")
@@ -27,17 +27,7 @@ def _check_names(notes: Notes) -> None:
     run, environment = notes.state.run, notes.state.environment
     for name in run.secrets:
         path = f"secrets.{name}" if name in environment.secrets else f"run.secrets.{name}"
-        if name.startswith("AKOTF_"):
-            notes.error(
-                "reserved-variable", path, f"{path}: names with AKOTF_ are akotf's own", "choose another name"
-            )
-        elif not VARIABLE.fullmatch(name):
-            notes.error("variable-name", path, f"{name!r} is not a name of an environment variable",
-                        "use letters, digits and '_', no digit first")  # fmt: skip
-        elif name in LEASED:
-            notes.error(
-                "leased-variable", path, f"{path}: the backend sets it to the leased devices", "remove it"
-            )
+        check_name(notes, path, name)
         if name in run.environment:
             notes.error("secret-twice", path, f"{name} is a secret and a plain variable of the environment too"
                         + notes.at(f"run.environment.{name}"), "keep it in secrets only")  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from akotf.terraform.texts import REMEDY, has_half_characters, keeps
+from akotf.model.written import has_half_characters
+from akotf.terraform.texts import REMEDY, keeps
 from akotf.validate.noting import Notes
 
 #: Bytes of one word or of one NAME=VALUE that Linux gives to a process, its end not counted (MAX_ARG_STRLEN, execve(2)).

@@ -21,25 +21,12 @@ def check_environment(notes: Notes) -> None:
     run = notes.state.run
     for name, value in run.environment.items():
         path = f"run.environment.{name}"
-        if name.startswith("AKOTF_"):
-            notes.error(
-                "reserved-variable", path, f"{path}: names with AKOTF_ are akotf's own", "choose another name"
-            )
-        elif not VARIABLE.fullmatch(name):
-            notes.error("variable-name", path, f"{name!r} is not a name of an environment variable",
-                        "use letters, digits and '_', no digit first")  # fmt: skip
-        elif name in LEASED:
-            named = len([device for device in value.split(",") if device.strip()])
-            against = "" if named == run.limits.gpus else (
-                f"; it names {named}, the run takes {run.limits.gpus}{notes.at('run.limits.gpus')}"
-            )  # fmt: skip
-            notes.error(
-                "leased-variable",
-                path,
-                f"{path}: the backend sets it to the leased devices{against}",
-                "remove it",
-            )
-        elif name in _RANKS and run.processes * run.limits.nodes > 1:
+        named = len([device for device in value.split(",") if device.strip()])
+        against = "" if named == run.limits.gpus else (
+            f"; it names {named}, the run takes {run.limits.gpus}{notes.at('run.limits.gpus')}"
+        )  # fmt: skip
+        check_name(notes, path, name, against)
+        if name in _RANKS and run.processes * run.limits.nodes > 1:
             notes.error("rank-variable", path, f"{path} is one value for {run.processes * run.limits.nodes} processes",
                         "remove it: the launcher sets it for each process")  # fmt: skip
         if "\0" in value:
@@ -50,6 +37,24 @@ def check_environment(notes: Notes) -> None:
             notes.warn("threads", f"run.environment.{name}",
                        f"{run.processes} x {threads} threads share {run.limits.cpus} CPUs{notes.at('run.limits.cpus')}",
                        f"lower {name} or raise cpus")  # fmt: skip
+
+
+def check_name(notes: Notes, path: str, name: str, against: str = "") -> None:
+    """The name of a variable that the run gets; `against` is what to say more of one that the backend sets."""
+    if name.startswith("AKOTF_"):
+        notes.error(
+            "reserved-variable", path, f"{path}: names with AKOTF_ are akotf's own", "choose another name"
+        )
+    elif not VARIABLE.fullmatch(name):
+        notes.error("variable-name", path, f"{name!r} is not a name of an environment variable",
+                    "use letters, digits and '_', no digit first")  # fmt: skip
+    elif name in LEASED:
+        notes.error(
+            "leased-variable",
+            path,
+            f"{path}: the backend sets it to the leased devices{against}",
+            "remove it",
+        )
 
 
 def check_limits(notes: Notes) -> None:

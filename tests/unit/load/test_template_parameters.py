@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from akotf.load.parameters import Parameters, bind_parameters
+from akotf.load.parameters import bind_parameters
+from akotf.load.typed import Parameters
 from akotf.model.config import TemplateSpec
 from akotf.reading import yaml
 from akotf.reading.bind import bind

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from akotf.wiring import PACKAGED
+from akotf.wiring.surroundings import PACKAGED
 
 # numpy's OpenBLAS keeps threads from its import on, and beside threads akotf may not fork its limited children: it
 # starts an interpreter for each, which makes hundreds of tests slow.

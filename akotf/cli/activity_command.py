@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from akotf.cli.apply_command import failure, watch
-from akotf.cli.common import add_approval, add_lock_timeout, add_policy_approver, approver, session_of
+from akotf.cli.arguments import add_approval, add_lock_timeout, add_policy_approver
+from akotf.cli.common import approver, session_of
 from akotf.cli.view import View
 from akotf.errors import Interrupted, UsageError
 from akotf.model.run import RunState

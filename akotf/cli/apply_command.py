@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from akotf.cli.common import (
+from akotf.cli.arguments import (
     add_approval,
     add_environment,
     add_lock_timeout,
     add_parameters,
     add_policy_approver,
-    approver,
     parameters_of,
-    run_json,
-    session_of,
 )
+from akotf.cli.common import approver, run_json, session_of
 from akotf.cli.view import View
 from akotf.controller import controller_for
 from akotf.errors import Interrupted, RunFailed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from akotf.cli.common import add_environment, add_run, duration, run_json, run_of, session_of
+from akotf.cli.arguments import add_environment, add_run, duration
+from akotf.cli.common import run_json, run_of, session_of
 from akotf.cli.view import View
 from akotf.errors import IntegrityError, StoreError
 from akotf.pipeline import healing

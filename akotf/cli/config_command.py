@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from akotf.cli.common import add_environment, add_parameters, parameters_of, session_of
+from akotf.cli.arguments import add_environment, add_parameters, parameters_of
+from akotf.cli.common import session_of
 from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.load.environment import AKOTF

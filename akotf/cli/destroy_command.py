@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from akotf.cli.common import add_approval, add_environment, add_lock_timeout, session_of
+from akotf.cli.arguments import add_approval, add_environment, add_lock_timeout
+from akotf.cli.common import session_of
 from akotf.cli.view import View
 from akotf.errors import AkotfError, ApprovalError
 from akotf.pipeline.provisioning import deployments, tear_down_all

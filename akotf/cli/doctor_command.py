@@ -11,7 +11,7 @@ from pathlib import Path
 from akotf.cli.view import View
 from akotf.errors import AkotfError, MissingDependency
 from akotf.facts import gpu
-from akotf.wiring import terraform_for
+from akotf.wiring.binding import terraform_for
 
 EXAMPLES = ("akotf doctor", "akotf doctor --json")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from akotf.cli.common import add_environment, add_run, run_of, session_of
+from akotf.cli.arguments import add_environment, add_run
+from akotf.cli.common import run_of, session_of
 from akotf.cli.view import View, progress_text
 from akotf.controller import Look, controller_for
 from akotf.errors import TelemetryUnavailable

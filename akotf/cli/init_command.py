@@ -7,7 +7,7 @@ from pathlib import Path
 
 from akotf.cli.view import View
 from akotf.load.init import init
-from akotf.wiring import catalogues
+from akotf.wiring.surroundings import catalogues
 
 EXAMPLES = ("akotf init my-training", "akotf init trainings/summer --name summer-run")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from akotf.cli.apply_command import follow
-from akotf.cli.common import add_environment, add_run, run_json, run_of, session_of
+from akotf.cli.arguments import add_environment, add_run
+from akotf.cli.common import run_json, run_of, session_of
 from akotf.cli.view import View
 from akotf.pipeline.healing import submitted
 

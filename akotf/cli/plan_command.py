@@ -8,7 +8,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from akotf.cli.common import add_environment, add_parameters, add_policy_approver, parameters_of, session_of
+from akotf.cli.arguments import add_environment, add_parameters, add_policy_approver, parameters_of
+from akotf.cli.common import session_of
 from akotf.cli.view import View
 from akotf.errors import ConfigError, PolicyDenied
 from akotf.model.policy import Outcome

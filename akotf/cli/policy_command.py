@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from akotf.cli.common import project_folder
+from akotf.cli.arguments import project_folder
 from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
 from akotf.facts.files import read_json
@@ -14,7 +14,8 @@ from akotf.model.policy import Rule, Stage
 from akotf.pipeline.explaining import explain_on
 from akotf.policy.explain import explain, explained_text
 from akotf.policy.selftest import test_rules
-from akotf.wiring import open_session, project_folders, rules
+from akotf.wiring.binding import open_session
+from akotf.wiring.surroundings import project_folders, rules
 
 _LARGEST_PLAN = 256 * 2**20  # bytes
 EXAMPLES = (

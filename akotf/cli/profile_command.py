@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from akotf.cli.common import add_environment, add_parameters, parameters_of, session_of
+from akotf.cli.arguments import add_environment, add_parameters, parameters_of
+from akotf.cli.common import session_of
 from akotf.cli.view import View
 from akotf.pipeline.planning import load, profile
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from akotf.cli.common import project_folder
+from akotf.cli.arguments import project_folder
 from akotf.cli.view import View
 from akotf.errors import UsageError
 from akotf.facts.files import write_atomic
@@ -15,7 +15,7 @@ from akotf.load.template import open_template
 from akotf.model.report import ValidationReport
 from akotf.model.schemas import FILES, file_schema, model_schema, parameters_schema
 from akotf.policy.schemas import policy_input_schemas
-from akotf.wiring import catalogues
+from akotf.wiring.surroundings import catalogues
 
 EXAMPLES = (
     "akotf schema",

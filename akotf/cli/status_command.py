@@ -6,7 +6,8 @@ import argparse
 import time
 from typing import Any
 
-from akotf.cli.common import add_environment, add_run, run_of, session_of
+from akotf.cli.arguments import add_environment, add_run
+from akotf.cli.common import run_of, session_of
 from akotf.cli.view import View
 from akotf.pipeline.standing import standing
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from akotf.cli.common import project_folder
+from akotf.cli.arguments import project_folder
 from akotf.cli.view import View
 from akotf.errors import ConfigError, UsageError
 from akotf.load import publishing, template
@@ -18,7 +18,7 @@ from akotf.load.specification import TEMPLATE, Template
 from akotf.load.upgrade import asked_template
 from akotf.model.finding import Finding, has_errors
 from akotf.report.text import text as findings_text
-from akotf.wiring import cache_folder, catalogues, project_folders
+from akotf.wiring.surroundings import cache_folder, catalogues, project_folders
 
 EXAMPLES = (
     "akotf template list",

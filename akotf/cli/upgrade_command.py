@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from akotf.cli.common import add_approval, session_of
+from akotf.cli.arguments import add_approval
+from akotf.cli.common import session_of
 from akotf.cli.template_command import change_lines, parameter_lines, section
 from akotf.cli.view import View
 from akotf.errors import ConfigError

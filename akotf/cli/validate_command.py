@@ -11,8 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from akotf import __version__
-from akotf.cli.common import add_parameters, parameters_of
-from akotf.cli.view import use_color
+from akotf.cli.arguments import add_parameters, parameters_of, use_color
 from akotf.errors import AkotfError, UsageError
 from akotf.facts.files import write_atomic
 from akotf.gitsource.address import is_git
@@ -28,7 +27,7 @@ from akotf.policy.rules import load_rules
 from akotf.report import text
 from akotf.report.formats import FORMATS, render
 from akotf.report.sources import Sources, git_root
-from akotf.wiring import cache_folder, catalogues, project_folders
+from akotf.wiring.surroundings import cache_folder, catalogues, project_folders
 
 EXAMPLES = (
     "akotf validate environments/quickstart",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from akotf.cli.arguments import use_color
 from akotf.model.drift import Action, Decision, Drift
 from akotf.model.finding import Severity
 from akotf.model.policy import Judgement, Outcome
@@ -38,11 +38,6 @@ LATER = frozenset({"planned-before", "planned", "judged"})
 
 #: Seconds between progress lines where there is no terminal.
 LINE_EVERY = 10.0
-
-
-def use_color(arguments: argparse.Namespace) -> bool:
-    """Colours only where nobody said no."""
-    return not arguments.no_color and not os.environ.get("NO_COLOR")
 
 
 class View:

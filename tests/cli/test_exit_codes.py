@@ -11,7 +11,7 @@ import pytest
 from akotf.model.journal import Actor
 from akotf.model.layout import Layout
 from akotf.store.leases import FileLeases
-from akotf.wiring import SystemClock
+from akotf.wiring.binding import SystemClock
 
 CAMPUS = (
     "  campus: {kind: hpc, backend: slurm, partition: gpu, price: 0.01 USD/gpu/h, queue_wait: 1m, nodes: "

@@ -18,7 +18,7 @@ from akotf.model.journal import Actor
 from akotf.model.layout import Layout
 from akotf.store.journal import SqliteJournal
 from akotf.testing.doubles import FakeClock
-from akotf.wiring import PACKAGED
+from akotf.wiring.surroundings import PACKAGED
 
 
 class Done(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from akotf import errors, wiring
+from akotf import errors
 from akotf.backends.registry import GROUP
 from akotf.cli import COMMANDS
 from akotf.cli.dispatch import module_of, parser_of
@@ -172,10 +172,9 @@ def test_every_command_is_documented() -> None:
 
 def test_every_variable_is_documented() -> None:
     page = (REPOSITORY / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    package = Path(wiring.__file__).parent
-    source = "".join(
-        (package / name).read_text() for name in ("wiring.py", "cli/view.py", "tfprovider/registry.py")
-    )
+    package = Path(errors.__file__).parent
+    readers = ("wiring/surroundings.py", "wiring/binding.py", "tfprovider/registry.py")
+    source = "".join((package / name).read_text() for name in readers)
     read = set(re.findall(r'(?:environ|variables)(?:\.get\(|\[)"([A-Z_]+)"', source)) - {"HOME"}
     assert {"AKOTF_SIGNING_KEY", "NO_COLOR", "XDG_STATE_HOME"} <= read
     assert read == set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.M))

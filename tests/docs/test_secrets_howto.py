@@ -13,7 +13,7 @@ import pytest
 from akotf.load.environment import load
 from akotf.model.secret import SCHEMES, is_reference
 from akotf.terraform.runner import find_binary
-from akotf.wiring import PACKAGED
+from akotf.wiring.surroundings import PACKAGED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "secrets.md").read_text()
 BLOCKS = re.findall(r"^<!-- test: run -->\n```sh\n(.*?)^```$", PAGE, re.M | re.S)

@@ -26,7 +26,7 @@ from akotf.facts.files import write_json_atomic
 from akotf.model.journal import Actor, Entry
 from akotf.model.layout import Layout
 from akotf.store.journal import SqliteJournal
-from akotf.wiring import SystemClock
+from akotf.wiring.binding import SystemClock
 
 pytestmark = [pytest.mark.training, pytest.mark.terraform, pytest.mark.timeout(600)]
 

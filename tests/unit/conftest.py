@@ -33,7 +33,7 @@ from akotf.testing.doubles import (
     MemoryTerraform,
     StaticTelemetry,
 )
-from akotf.wiring import PACKAGED, rules
+from akotf.wiring.surroundings import PACKAGED, rules
 
 POOL_ADDRESS = "module.local_gpu.akotf_local_pool.this"
 DEPLOYMENT = Deployment(environment="trial", scope="workstation", placement="desk")

@@ -23,7 +23,7 @@ from akotf.pipeline import provisioning
 from akotf.pipeline.healing import settle
 from akotf.pipeline.live import live_of
 from akotf.run import attempts
-from akotf.wiring import PACKAGED
+from akotf.wiring.surroundings import PACKAGED
 
 
 def test_up_validates_plans_proposes_provisions_and_submits_in_this_order(world: Any) -> None:

@@ -21,7 +21,7 @@ from akotf.model.finding import Finding, Severity
 from akotf.model.literals import is_secret_of, literals, masked, names_secret
 from akotf.report.sources import Sources
 from akotf.validate.check import check
-from akotf.wiring import PACKAGED
+from akotf.wiring.surroundings import PACKAGED
 
 REPOSITORY = Path(__file__).parents[3]
 

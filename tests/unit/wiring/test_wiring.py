@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from akotf import wiring
 from akotf.cli import dispatch
+from akotf.wiring.binding import actor
+from akotf.wiring.surroundings import cache_folder
 
 
 @pytest.mark.parametrize(
@@ -28,12 +29,12 @@ def test_measurements_go_where_they_can_be_kept(
     monkeypatch.setenv("XDG_CACHE_HOME", cache.format(tmp=tmp_path))
     monkeypatch.setenv("HOME", home.format(tmp=tmp_path))
     # /dev/null is a file that everybody may write: no folder can be made below it
-    assert str(wiring.cache_folder()).startswith(expected.format(tmp=tmp_path))
+    assert str(cache_folder()).startswith(expected.format(tmp=tmp_path))
 
 
 def test_the_actor_is_known_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert wiring.actor(tmp_path, "cli").commit == ""
+    assert actor(tmp_path, "cli").commit == ""
 
 
 def test_what_the_machine_refuses_is_a_message(

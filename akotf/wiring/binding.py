@@ -1,4 +1,4 @@
-"""The composition root: the only reader of environment variables, entry points and the clock."""
+"""The real adapters, bound for one environment: what a command that does more than read works with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from akotf.model.layout import Layout
 from akotf.model.lease import Lease
 from akotf.model.policy import Rule
 from akotf.pipeline.session import Session
-from akotf.policy.rules import load_rules
 from akotf.ports import Backend, Terraform
 from akotf.profiling.device import gpu_name
 from akotf.record.signing import Signer, load_signer
@@ -36,10 +35,7 @@ from akotf.store.leases import FileLeases
 from akotf.store.objects import FolderObjects
 from akotf.telemetry.agent_client import AgentSource
 from akotf.terraform.runner import TerraformRunner, find_binary
-
-_HERE = Path(__file__).parent
-#: iac/, modules/ and policies/ as the wheel carries them, or of the source tree that this package runs from.
-PACKAGED = _HERE / "_data" if (_HERE / "_data").is_dir() else _HERE.parent
+from akotf.wiring.surroundings import cache_folder, catalogues, rules
 
 
 class SystemClock:
@@ -56,39 +52,6 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
-
-
-def project_folders(kind: str, start: Path) -> tuple[Path, ...]:
-    """`iac`, `modules` or `policies`: the project's own (nearest parent that has one), then the packaged."""
-    found = []
-    for folder in (start, *start.parents):
-        if (folder / kind).is_dir():
-            found.append(folder / kind)
-            break
-    if (PACKAGED / kind).is_dir() and PACKAGED / kind not in found:
-        found.append(PACKAGED / kind)
-    return tuple(found)
-
-
-def catalogues(start: Path) -> tuple[Path, ...]:
-    """Template catalogues, the project's own first."""
-    return project_folders("iac", start)
-
-
-def rules(start: Path) -> tuple[Rule, ...]:
-    """The policy rules; the project's own win over packaged ones of the same id."""
-    return load_rules(project_folders("policies", start))
-
-
-def cache_folder() -> Path:
-    """Measurements of this machine and user."""
-    base, home = Path(os.environ.get("XDG_CACHE_HOME", "")), Path(os.environ.get("HOME", ""))
-    for folder in (base / "akotf", home / ".cache" / "akotf"):
-        # a relative path is to be ignored (XDG base directories)
-        there = next((f for f in (folder, *folder.parents) if f.exists()), folder)
-        if folder.is_absolute() and there.is_dir() and os.access(there, os.W_OK):
-            return folder
-    return Path(f"/var/tmp/akotf-{os.getuid()}/cache")  # noqa: S108 - per user, made 0700 by its writers
 
 
 def terraform_for(start: Path) -> TerraformRunner:

@@ -1,0 +1,1 @@
+"""The composition root: the only reader of environment variables, entry points and the clock."""

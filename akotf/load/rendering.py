@@ -15,13 +15,13 @@ from akotf.errors import IsolationError
 from akotf.isolation import run_limited
 from akotf.load.expressions import Flaw, Outcome, Scalar, checked, evaluate, has_expressions
 from akotf.load.places import Places
+from akotf.model.config import OPAQUE
 from akotf.model.finding import Finding
 from akotf.reading.bind import suggest
 from akotf.reading.nodes import Entry, ListNode, MapNode, Mark, Node, TextNode, ValueNode, dotted
 
 TreePath = tuple[str | int, ...]
 
-OPAQUE = ("command", "environment")
 _NAME = re.compile(r"\{\{ ?((?!(?:true|false|none|not|self)\b)[a-z][a-z0-9_]*) ?\}\}")
 _SECONDS, _MEMORY = 5.0, 256 * 2**20  # for all expressions of a file together
 _SECONDS_EACH = 1.0  # when that was not enough: for each by itself

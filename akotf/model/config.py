@@ -20,6 +20,8 @@ from akotf.model.units import BitRate, ByteCount, GpuName, MoneyText, Percent, R
 #: A time of the day, or a date with a time; in the window's own timezone.
 MOMENT = r"^(\d{4}-\d\d-\d\dT)?[0-2]\d:[0-5]\d$"
 NAME = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+#: Keys of run.yaml below which nothing is rendered: what stands there reaches the process as it is written.
+OPAQUE = ("command", "environment")
 Name = Annotated[str, Field(pattern=NAME)]
 Scalar = bool | int | float | str
 

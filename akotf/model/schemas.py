@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from akotf.model.config import NAME, EnvironmentSpec, ParameterSpec, RunSpec, TemplateSpec
+from akotf.model.config import NAME, OPAQUE, EnvironmentSpec, ParameterSpec, RunSpec, TemplateSpec
 from akotf.model.meanings import meaning_of, prose, sentence
 from akotf.model.policy import Rule
 from akotf.model.secret import SecretReference
@@ -26,7 +26,6 @@ FILES: dict[str, type[BaseModel]] = {
     "akotf.yaml": EnvironmentSpec, "template.yaml": TemplateSpec, "run.yaml": RunSpec, "rule.yaml": Rule,
 }  # fmt: skip
 _EXPRESSION = {"type": "string", "pattern": r"\{\{(.|\n)*\}\}", "title": "Expression over the parameters"}
-_OPAQUE = ("command", "environment")
 _SCALAR = ["string", "number", "boolean"]
 _PYTHON_ONLY = re.compile(r"\(\?P|\(\?[aiLmsux-]|\(\?#|\\[AZ]|[*+?}]\+")  # what ECMAScript's expressions lack
 _NESTED = ("items", "additionalProperties", "patternProperties", "anyOf", "allOf")
@@ -38,7 +37,7 @@ def file_schema(file: str) -> dict[str, Any]:
     for definition in (schema, *schema["definitions"].values()):
         for name, field in definition.get("properties", {}).items():
             made = _as_read(field)
-            rendered = file == "run.yaml" and not (definition is schema and name in _OPAQUE)
+            rendered = file == "run.yaml" and not (definition is schema and name in OPAQUE)
             definition["properties"][name] = _or_expression(made) if rendered else made
     return schema
 

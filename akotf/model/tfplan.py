@@ -9,6 +9,15 @@ from pydantic import Field
 from akotf.model.base import Frozen, digest
 
 
+def any_true(marks: Any) -> bool:
+    """Whether Terraform's marks (`after_unknown`, `after_sensitive`) say true anywhere inside."""
+    if isinstance(marks, dict):
+        return any(any_true(mark) for mark in marks.values())
+    if isinstance(marks, (list, tuple)):
+        return any(any_true(mark) for mark in marks)
+    return marks is True
+
+
 class ResourceChange(Frozen):
     """One planned or detected change. `actions` as Terraform spells them: create, update, delete, read, no-op."""
 

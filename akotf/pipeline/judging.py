@@ -9,12 +9,13 @@ from akotf.errors import PolicyDenied
 from akotf.model.config import DesiredState
 from akotf.model.plan import Chosen
 from akotf.model.policy import Judgement, Outcome, Stage
-from akotf.model.tfplan import TfPlan
+from akotf.model.tfplan import ResourceChange, TfPlan
 from akotf.pipeline.holdings import gpus_elsewhere
 from akotf.pipeline.session import Session
 from akotf.policy.documents import selection_document, tfplan_document
 from akotf.policy.engine import judge
 from akotf.run import attempts
+from akotf.terraform.planfile import marked
 
 
 def judge_selection(s: Session, state: DesiredState, chosen: Chosen) -> Judgement:
@@ -48,11 +49,9 @@ def judge_applied(s: Session, state: DesiredState, tfplan: TfPlan, document: Map
     What was unknown in the plan is known then; PolicyDenied when a rule refuses it or still can't tell, before a run is
     submitted.
     """
-    values = dict(_resources(document.get("values", {}).get("root_module", {})))
+    made = dict(_resources(document.get("values", {}).get("root_module", {})))
     changes = tuple(
-        change.model_copy(update={"after": values[change.address], "after_unknown": {}})
-        if change.address in values
-        else change
+        _applied(change, made[change.address]) if change.address in made else change
         for change in tfplan.changes
     )
     judgement = judge_proposed(s, state, tfplan.model_copy(update={"changes": changes}), again=False)
@@ -69,10 +68,19 @@ def plan_facts(s: Session, state: DesiredState, *, destroying: bool = False) -> 
     }  # fmt: skip
 
 
-def _resources(module: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Addresses and values of a module of `terraform show -json`, and of those in it."""
+def _applied(change: ResourceChange, resource: Mapping[str, Any]) -> ResourceChange:
+    """The change with what it came to; what is sensitive in that may not have been known before."""
+    values = resource.get("values", {})
+    sensitive = {*change.sensitive, *marked(resource.get("sensitive_values"), list(values))}
+    return change.model_copy(
+        update={"after": values, "after_unknown": {}, "sensitive": tuple(sorted(sensitive))}
+    )
+
+
+def _resources(module: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Resources of a module of `terraform show -json` by address, and those of the modules in it."""
     for resource in module.get("resources", ()):
-        yield resource["address"], resource.get("values", {})
+        yield resource["address"], resource
     for inner in module.get("child_modules", ()):
         yield from _resources(inner)
 

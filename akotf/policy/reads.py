@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from akotf.model.tfplan import any_true
+
 ABSENT = object()
 STEP = re.compile(r"([^.?\[\]]+)(\?)?(\[\])?")
 Step = tuple[str, bool, bool]
@@ -57,12 +59,6 @@ def _steps(path: str) -> tuple[Step, ...]:
     return tuple((m[1], bool(m[2]), bool(m[3])) for m in STEP.finditer(path))
 
 
-def gap(item: Mapping[str, Any], path: str) -> str:
-    """Why one path can't be read (`is absent`, `is null`, `is known only after apply`); "" when it can."""
-    gaps = read(item, (path,)).gaps
-    return gaps[0].partition(" ")[2] if gaps else ""
-
-
 def value_at(data: Any, path: str) -> Any:
     """The value at a dotted path of names and indices (`after.tags.0.key`), or ABSENT."""
     for name in path.split("."):
@@ -81,7 +77,7 @@ def _step(data: Any, name: str) -> Any:
 def _walk(data: Any, marks: Any, steps: tuple[Step, ...], walked: str, reading: Reading) -> None:
     """One step down, or a value at the end. Terraform marks an unknown value, or a whole unknown tree, with true."""
     if not steps:
-        if _any_true(marks):
+        if any_true(marks):
             reading.gaps.append(f"{walked} is known only after apply")
         else:
             reading.found.append(Found(walked, data))
@@ -100,7 +96,7 @@ def _walk(data: Any, marks: Any, steps: tuple[Step, ...], walked: str, reading: 
         if mark is True:
             reading.gaps.append(f"{place} is known only after apply")
         elif value is ABSENT or value is None:
-            if not rest and not each and _any_true(mark):
+            if not rest and not each and any_true(mark):
                 reading.gaps.append(f"{place} is known only after apply")
             elif not optional:
                 reading.gaps.append(f"{place} is {'absent' if value is ABSENT else 'null'}")
@@ -128,11 +124,3 @@ def _mark(marks: Any, name: str) -> Any:
         return True
     found = _step(marks, name) if marks is not None else None
     return None if found is ABSENT else found
-
-
-def _any_true(marks: Any) -> bool:
-    if isinstance(marks, dict):
-        return any(_any_true(v) for v in marks.values())
-    if isinstance(marks, (list, tuple)):
-        return any(_any_true(v) for v in marks)
-    return marks is True

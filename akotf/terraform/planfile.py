@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from akotf.errors import TerraformError
-from akotf.model.tfplan import ResourceChange, TfPlan
+from akotf.model.tfplan import ResourceChange, TfPlan, any_true
 from akotf.terraform.masking import masked
 
 _MAJOR = "1"  # of the plan's JSON format; later minor versions only add
@@ -50,7 +50,7 @@ def _change(row: Mapping[str, Any]) -> ResourceChange:
     names = sorted(set(before or {}) | set(after or {}))
     unknown = change.get("after_unknown")
     hidden = {
-        name for side in ("before_sensitive", "after_sensitive") for name in _marked(change.get(side), names)
+        name for side in ("before_sensitive", "after_sensitive") for name in marked(change.get(side), names)
     }
     return ResourceChange(
         address=row["address"],
@@ -58,7 +58,7 @@ def _change(row: Mapping[str, Any]) -> ResourceChange:
         actions=tuple(change["actions"]),
         before=before,
         after=after,
-        after_unknown={k: v for k, v in unknown.items() if _any_true(v)} if isinstance(unknown, dict) else {},
+        after_unknown={k: v for k, v in unknown.items() if any_true(v)} if isinstance(unknown, dict) else {},
         sensitive=tuple(sorted(hidden)),
     )
 
@@ -67,19 +67,11 @@ def _values(side: Any) -> dict[str, Any] | None:
     return dict(side) if isinstance(side, dict) else None
 
 
-def _marked(marks: Any, names: Sequence[str]) -> list[str]:
+def marked(marks: Any, names: Sequence[str]) -> list[str]:
     """Top-level attributes with a sensitive value anywhere inside; a bare `true` marks them all."""
     if marks is True:
         return list(names)
-    return [name for name, mark in marks.items() if _any_true(mark)] if isinstance(marks, dict) else []
-
-
-def _any_true(mark: Any) -> bool:
-    if isinstance(mark, dict):
-        return any(_any_true(v) for v in mark.values())
-    if isinstance(mark, list):
-        return any(_any_true(v) for v in mark)
-    return mark is True
+    return [name for name, mark in marks.items() if any_true(mark)] if isinstance(marks, dict) else []
 
 
 def _outputs(data: Mapping[str, Any]) -> dict[str, Any]:

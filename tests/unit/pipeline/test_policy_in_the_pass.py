@@ -75,6 +75,18 @@ def test_what_is_not_known_even_then_runs_nothing(world: Any, make_change: Any) 
     assert world.backend.started == {}
 
 
+def test_what_turns_out_to_be_sensitive_is_in_no_message(world: Any, make_change: Any) -> None:
+    write_rule(world, message="{address} takes {after.cpu_slots}")
+    plan_with_unknown_slots(world, make_change)
+    values = {"cpus": 2, "cpu_slots": [0, 4711]}
+    resource = {"address": POOL, "values": values, "sensitive_values": {"cpu_slots": [True, True]}}
+    world.terraform.state = lambda root: {"values": {"root_module": {"resources": [resource]}}}
+    with pytest.raises(PolicyDenied) as caught:
+        world.up()
+    (verdict,) = caught.value.findings
+    assert verdict.message == f"{POOL} takes (sensitive)"
+
+
 def test_every_judgement_is_on_record_with_what_did_not_pass(world: Any) -> None:
     world.edit("budget: 10 USD", "budget: 0 USD")
     with pytest.raises(PolicyDenied):

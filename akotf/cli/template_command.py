@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,11 @@ EXAMPLES = (
     "akotf template verify",
     "akotf template diff gpu-training@1.0.0 iac/gpu-training/1.1.0 --patch",
 )
-#: How many targets each action takes.
-_TARGETS = {
-    "list": (0, 0),
-    "show": (1, 1),
-    "publish": (1, 1),
-    "lock": (1, 1),
-    "verify": (0, 99),
-    "diff": (2, 2),
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("what", choices=tuple(_TARGETS), help="what to do")
+    parser.add_argument("what", choices=tuple(_ACTIONS), help="what to do")
     parser.add_argument(
         "target",
         nargs="*",
@@ -58,20 +49,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Templates: what there is, what it takes, how two differ, and whether published ones are unchanged."""
     view = View(arguments)
-    least, most = _TARGETS[arguments.what]
+    action, least, most = _ACTIONS[arguments.what]
     if not least <= len(arguments.target) <= most:
         needs = "no target" if most == 0 else "two targets" if least == 2 else "one target"
         raise UsageError(f"`akotf template {arguments.what}` takes {needs}", remedy="akotf template --help")
-    start = project_folder(arguments)
-    action = {
-        "list": _list,
-        "show": _show,
-        "publish": _publish,
-        "lock": _lock,
-        "verify": _verify,
-        "diff": _diff,
-    }
-    return action[arguments.what](arguments, view, start)
+    return action(arguments, view, project_folder(arguments))
 
 
 def _list(_: argparse.Namespace, view: View, start: Path) -> int:
@@ -248,3 +230,10 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
+
+
+#: Each action, and how many targets it takes: at least, at most.
+_ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, View, Path], int], int, int]] = {
+    "list": (_list, 0, 0), "show": (_show, 1, 1), "publish": (_publish, 1, 1), "lock": (_lock, 1, 1),
+    "verify": (_verify, 0, 99), "diff": (_diff, 2, 2),
+}  # fmt: skip

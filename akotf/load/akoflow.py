@@ -7,8 +7,9 @@ from pathlib import Path
 
 from akotf.errors import ConfigError
 from akotf.load.akoflow_metadata import check_metadata
-from akotf.load.documents import ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW, Documents
+from akotf.load.documents import Documents
 from akotf.model import akoflow as model
+from akotf.model.akoflow import ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW
 from akotf.model.base import Frozen
 from akotf.model.finding import Finding, Position, Severity
 from akotf.reading import yaml

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from akotf.load.documents import ENVIRONMENT, Documents
-from akotf.model.akoflow import EnvironmentFile, Resource
+from akotf.load.documents import Documents
+from akotf.model.akoflow import ENVIRONMENT, EnvironmentFile, Resource
 from akotf.model.akoflow_scopes import METADATA_KEYS, NODE_KEYS, SCOPE_KEYS, derive_scopes
 from akotf.model.config import NAME
 from akotf.reading.bind import suggest

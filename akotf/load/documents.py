@@ -10,8 +10,6 @@ from akotf.model.base import Frozen
 from akotf.model.finding import Finding, Position
 from akotf.reading.bind import suggest
 
-ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
-
 
 @dataclass
 class Documents:

@@ -10,7 +10,7 @@ from typing import Any
 from akotf.errors import ConfigError
 from akotf.gitsource.address import is_git
 from akotf.load import akoflow
-from akotf.load.documents import ENVIRONMENT, Documents
+from akotf.load.documents import Documents
 from akotf.load.origins import Sources, default_places
 from akotf.load.overriding import overridden
 from akotf.load.parameters import bind_parameters
@@ -18,7 +18,7 @@ from akotf.load.rendering import Rendered, render
 from akotf.load.specification import RUN, Template
 from akotf.load.template import check_pin, open_template
 from akotf.load.typed import Parameters
-from akotf.model.akoflow import EnvironmentFile
+from akotf.model.akoflow import ENVIRONMENT, EnvironmentFile
 from akotf.model.akoflow_scopes import derive_scopes, written_at
 from akotf.model.config import DesiredState, EnvironmentSpec, RunSpec
 from akotf.model.finding import Finding, Position, Severity

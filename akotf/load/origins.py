@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from akotf.load.rendering import Rendered
 from akotf.load.specification import Template
 from akotf.load.typed import Parameters
+from akotf.model.akoflow import ENVIRONMENT
 from akotf.model.config import EnvironmentSpec, RunSpec
 from akotf.model.finding import Position
 from akotf.model.origin import Origin, Source
@@ -77,7 +78,7 @@ class Sources:
         above, _, last = path.rpartition(".")
         place = self.derived.get(path) or (self.derived.get(above) if last.isdigit() else None)
         if place is not None:
-            return Origin(source=Source.AKOFLOW, place=place, name="environment.yaml")
+            return Origin(source=Source.AKOFLOW, place=place, name=ENVIRONMENT)
         return Origin(source=Source.DEFAULT)
 
     def _place(self, path: str) -> Position | None:

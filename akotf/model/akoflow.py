@@ -11,6 +11,9 @@ from pydantic import Field
 
 from akotf.model.base import Frozen
 
+#: The documents by their file names.
+ENVIRONMENT, SCOPE, TOPOLOGY, WORKFLOW = "environment.yaml", "scope.yaml", "topology.yaml", "workflow.yaml"
+
 Id = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from akotf.model.akoflow import Activity, EnvironmentFile, Resource, WorkflowFile
+from akotf.model.akoflow import ENVIRONMENT, WORKFLOW, Activity, EnvironmentFile, Resource, WorkflowFile
 from akotf.model.akoflow_scopes import KINDS, NODE_KEYS, derive_scopes, scope_of, written_at
 from akotf.model.config import ScopeKind, ScopeSpec
 from akotf.model.settings import Leaf, shown
 from akotf.model.units import Rate, format_bytes
 from akotf.validate.noting import Notes
 
-FILE, WORKFLOW = "environment.yaml", "workflow.yaml"
 _UNITS = {"memory": "bytes", "queue_wait": "duration"}
 _IMAGE_KEYS = ("image", "imageReference", "containerImage")
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
@@ -30,8 +29,8 @@ def check_akoflow(notes: Notes) -> None:
     """Conflicts and ignored values; where both say the same there is nothing to tell."""
     documents = notes.state.akoflow
     _stray_keys(notes)
-    if FILE in documents:
-        file = EnvironmentFile.model_validate(documents[FILE])
+    if ENVIRONMENT in documents:
+        file = EnvironmentFile.model_validate(documents[ENVIRONMENT])
         _name(notes, file)
         _images(notes, file)
         _scopes(notes, file)
@@ -46,7 +45,7 @@ def _name(notes: Notes, file: EnvironmentFile) -> None:
     name, other = notes.state.environment.name, file.environment
     if name not in (other.id, other.name):
         notes.warn("akoflow-name", "name", f"akotf.yaml is of {name!r}, environment.yaml of {other.id!r}"
-                   f"{notes.at(f'{FILE}:environment.id')}", f"write id: {name} there, or take the file that belongs here")  # fmt: skip
+                   f"{notes.at(f'{ENVIRONMENT}:environment.id')}", f"write id: {name} there, or take the file that belongs here")  # fmt: skip
 
 
 def _images(notes: Notes, file: EnvironmentFile) -> None:
@@ -56,7 +55,7 @@ def _images(notes: Notes, file: EnvironmentFile) -> None:
         for key in _IMAGE_KEYS:
             theirs = runtime.configuration.get(key)
             if isinstance(theirs, str) and theirs not in ("", ours, ours.partition("@")[0]):
-                path = f"{FILE}:runtimes.{index}.configuration.{key}"
+                path = f"{ENVIRONMENT}:runtimes.{index}.configuration.{key}"
                 notes.warn("image-conflict", path,
                            f"runtime {runtime.id} has the image {theirs}, the run {ours}{notes.at('run.image.reference')};"
                            " the run's is started", "write the run's image there, or set the template's image")  # fmt: skip
@@ -73,20 +72,20 @@ def _scopes(notes: Notes, file: EnvironmentFile) -> None:
         for name, spec in _derived(file, resource).items():
             places = written_at(resource, index)
             if name not in ours:
-                notes.note("akoflow-scope", f"{FILE}:resources.{index}",
+                notes.note("akoflow-scope", f"{ENVIRONMENT}:resources.{index}",
                            f"environment.yaml has a scope {name!r} that akotf.yaml leaves out")  # fmt: skip
                 continue
             if name in first:
                 number, other = first[name]
                 for path, one, two in _said(places, f"scopes.{name}", other, spec):
                     if not path.endswith(".regions"):  # these are joined
-                        notes.warn("akoflow-conflict", f"{FILE}:{places.get(path, f'resources.{index}')}",
+                        notes.warn("akoflow-conflict", f"{ENVIRONMENT}:{places.get(path, f'resources.{index}')}",
                                    f"resource {resource.id} has {path} {two}, {file.resources[number].id} of the same scope"
                                    f" {one}; the first wins", "make them agree, or give them scopes of their own")  # fmt: skip
                 continue
             first[name] = (index, spec)
             for path, one, two in _said(places, f"scopes.{name}", ours[name], spec):
-                there = notes.at(f"{FILE}:{places.get(path, f'resources.{index}')}")
+                there = notes.at(f"{ENVIRONMENT}:{places.get(path, f'resources.{index}')}")
                 notes.warn("akoflow-conflict", path, f"{path} is {one} in akotf.yaml and {two} in environment.yaml{there};"
                            " akotf.yaml wins", "make them agree")  # fmt: skip
 
@@ -140,7 +139,7 @@ def _words(value: Any, key: str) -> str:
 
 def _resource(notes: Notes, file: EnvironmentFile, index: int, resource: Resource) -> None:
     """akotf's keys of one resource that have no effect, and its own fields that they contradict."""
-    base = f"{FILE}:resources.{index}"
+    base = f"{ENVIRONMENT}:resources.{index}"
     keys = [key for key in resource.metadata if key.startswith("akotf.")]
     found = scope_of(resource)
     if found is None:
@@ -219,7 +218,7 @@ def _bindings(notes: Notes, file: EnvironmentFile) -> None:
     for index, resource in enumerate(file.resources):
         numbered = [(i, b) for i, b in enumerate(file.resourceRuntimeBindings) if b.resourceId == resource.id]
         if scope_of(resource) and numbered and not any(binding.enabled for _, binding in numbered):
-            notes.warn("akoflow-ignored", f"{FILE}:resourceRuntimeBindings.{numbered[0][0]}",
+            notes.warn("akoflow-ignored", f"{ENVIRONMENT}:resourceRuntimeBindings.{numbered[0][0]}",
                        f"resource {resource.id} is a scope of akotf, but none of its runtimes is enabled for AkôFlow",
                        f"write enabled: true, or schedulable: false for resources.{index}")  # fmt: skip
 
@@ -228,7 +227,7 @@ def _stray_keys(notes: Notes) -> None:
     """akotf's keys where nothing reads them, and keys that only look like akotf's."""
     for file, document in notes.state.akoflow.items():
         for path, key in _keys(document, ""):
-            ours = re.fullmatch(r"resources\.\d+\.metadata", path) and file == FILE
+            ours = re.fullmatch(r"resources\.\d+\.metadata", path) and file == ENVIRONMENT
             place = f"{file}:{path}.{key}"
             if key.startswith("akotf."):
                 if not ours:

@@ -129,6 +129,8 @@ def error_json(error: AkotfError) -> dict[str, Any]:
 
 def error_text(error: AkotfError) -> str:
     """Text of an error, with its findings."""
+    from akotf.report.ansi import inert
+
     lines = []
     if isinstance(error, ConfigError) and error.findings:
         from akotf.report.text import text
@@ -146,4 +148,4 @@ def error_text(error: AkotfError) -> str:
             if d.get("detail"):
                 lines += [f"    {line}" for line in str(d["detail"]).strip().splitlines()]
     lines.append(f"akotf: {error}")
-    return "\n".join(lines)
+    return inert("\n".join(lines))

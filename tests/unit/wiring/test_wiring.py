@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from akotf.cli import dispatch
+from akotf.errors import AkotfError
 from akotf.wiring.binding import actor
 from akotf.wiring.surroundings import cache_folder
 
@@ -48,3 +49,9 @@ def test_what_the_machine_refuses_is_a_message(
     assert "/data/x: the machine says: No space left on device" in capsys.readouterr().err
     assert dispatch.dispatch(["doctor", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["where"] == "/data/x"
+
+
+def test_an_error_can_drive_neither_a_terminal_nor_a_build_server() -> None:
+    text = dispatch.error_text(AkotfError("no folder a\n::error::b \x1b[2J", where="##[error]c", remedy="d"))
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert text == f"akotf: {mark}#[error]c: no folder a\n{mark}:error::b {mark}[2J\n  remedy: d"

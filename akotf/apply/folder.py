@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from akotf.errors import IntegrityError
@@ -30,7 +30,7 @@ class Folder:
         try:
             for part in parts:
                 if create:
-                    with _suppressed(FileExistsError):
+                    with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=descriptor)
                 inner = self._open(part, descriptor)
                 os.close(descriptor)
@@ -94,16 +94,8 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file or link, if it is there."""
-        with _suppressed(FileNotFoundError), self.parent(name) as (folder, last):
+        with suppress(FileNotFoundError), self.parent(name) as (folder, last):
             os.unlink(last, dir_fd=folder)
-
-
-@contextmanager
-def _suppressed(kind: type[OSError]) -> Iterator[None]:
-    try:
-        yield
-    except kind:
-        return
 
 
 def check_name(root: Path, name: str) -> None:

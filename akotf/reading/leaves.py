@@ -72,15 +72,14 @@ def integer(node: Leaf) -> int:
         raise Fault(
             f"{node.value!r} is not a whole number", "compute a whole number, such as {{ (a / b) | int }}"
         )
-    try:
-        value = read_integer(node.text)
-    except ValueError as error:
-        raise Fault(str(error), "write a whole number of at most 18 digits") from error
-    if value is None:
-        raise Fault(f"{_spelt(node)} is not a whole number", "write decimal digits, such as 8")
-    if not node.plain:
-        raise Fault(f"{_spelt(node)} is text", f"write {node.text} without quotes")
-    return value
+    value = _plain(
+        node,
+        read_integer,
+        "a whole number of at most 18 digits",
+        "a whole number",
+        "decimal digits, such as 8",
+    )
+    return int(value)
 
 
 def number(node: Leaf) -> float:
@@ -93,15 +92,25 @@ def number(node: Leaf) -> float:
         ):
             return float(node.value)
         raise Fault(f"{node.value!r} is not a finite number", "compute one, such as {{ steps * 0.1 }}")
+    wanted = "a decimal number, such as 0.5 or 1e-4"
+    return float(
+        _plain(node, read_number, "a number between 1e-300 and 1e300, or 0", "a finite number", wanted)
+    )
+
+
+def _plain(
+    node: TextNode, read: Callable[[str], int | float | None], held: str, kind: str, wanted: str
+) -> int | float:
+    """The number that an unquoted scalar spells; `held` is what fits, `kind` what it should be, `wanted` what to write."""
     try:
-        value = read_number(node.text)
+        value = read(node.text)
     except ValueError as error:
-        raise Fault(str(error), "write a number between 1e-300 and 1e300, or 0") from error
+        raise Fault(str(error), f"write {held}") from error
     if value is None:
-        raise Fault(f"{_spelt(node)} is not a finite number", "write a decimal number, such as 0.5 or 1e-4")
+        raise Fault(f"{_spelt(node)} is not {kind}", f"write {wanted}")
     if not node.plain:
         raise Fault(f"{_spelt(node)} is text", f"write {node.text} without quotes")
-    return float(value)
+    return value
 
 
 def boolean(node: Leaf) -> bool:

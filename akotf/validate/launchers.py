@@ -154,13 +154,18 @@ def _words(command: tuple[str, ...]) -> list[Word]:
     words: list[Word] = []
     for index, item in enumerate(command):
         if index and _SHELL.fullmatch(command[0]) and re.fullmatch(r"-[a-z]*c", command[index - 1]):
-            try:
-                words += [(index, word) for word in shlex.split(item, comments=True)]
-                continue
-            except ValueError:
-                pass  # quotes that do not match: the shell will tell
-        words.append((index, item))
+            words += [(index, word) for word in _split(item)]
+        else:
+            words.append((index, item))
     return words
+
+
+def _split(script: str) -> list[str]:
+    """A script's words; the whole of one whose quotes do not match, which the shell will tell."""
+    try:
+        return shlex.split(script, comments=True)
+    except ValueError:
+        return [script]
 
 
 def _launcher(words: list[Word], number: int) -> str:

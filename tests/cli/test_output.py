@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +127,10 @@ def on_terminal(project: Any, *arguments: str, **variables: str) -> str:
     )  # fmt: skip
     os.close(theirs)
     said = b""
-    try:
+    with suppress(OSError):  # Linux's way to say that the other side is closed
         while chunk := os.read(ours, 65536):
             said += chunk
-    except OSError:
-        pass  # Linux's way to say that the other side is closed
-    finally:
-        os.close(ours)
+    os.close(ours)
     assert process.wait(60) == 0, said
     return said.decode()
 

@@ -246,8 +246,9 @@ def test_drift_that_a_refresh_saved_is_still_healed(root: Root) -> None:
     root.init(BASELINE).apply()
     write_json_atomic(root.node / "hyperparameters.json", {"learning_rate": 0.5})
     root.run("apply", "-refresh-only", "-auto-approve")
-    root.plan(expect=2)
+    assert "1 to change" in root.plan(expect=2)
     root.apply()
+    assert read_json(root.node / "hyperparameters.json")["learning_rate"] == 0.001
     root.plan(expect=0)
 
 
